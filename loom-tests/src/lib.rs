@@ -1,0 +1,1 @@
+//! Model checks of the shipped lock-free files; see README.md.
