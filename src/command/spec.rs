@@ -167,6 +167,28 @@ bit_set! {
     }
 }
 
+/// The combinations that most commands use.
+impl KeyFlags {
+    /// Uses the value.
+    pub const READ: Self = Self::RO.or(Self::ACCESS);
+    /// Changes the value without showing it.
+    pub const CHANGE: Self = Self::RW.or(Self::UPDATE);
+    /// Changes the value and shows it, before or after.
+    pub const MODIFY: Self = Self::RW.or(Self::ACCESS).or(Self::UPDATE);
+    /// Adds to the value.
+    pub const ADD: Self = Self::RW.or(Self::INSERT);
+    /// Takes something out of the value and shows it.
+    pub const TAKE: Self = Self::RW.or(Self::ACCESS).or(Self::DELETE);
+    /// Takes something out of the value without showing it.
+    pub const DISCARD: Self = Self::RW.or(Self::DELETE);
+    /// Puts a new value in place of any old one.
+    pub const REPLACE: Self = Self::OW.or(Self::UPDATE);
+    /// Makes a key that did not exist.
+    pub const CREATE: Self = Self::OW.or(Self::INSERT);
+    /// Deletes the key.
+    pub const REMOVE: Self = Self::RM.or(Self::DELETE);
+}
+
 /// Where a key spec's search starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BeginSearch {
@@ -190,6 +212,8 @@ pub enum FindKeys {
 }
 
 /// One key spec.
+///
+/// Built from [`KeySpec::one`], [`KeySpec::pair`], [`KeySpec::many`] or [`KeySpec::numbered`] when it has one of the usual shapes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KeySpec {
     /// Notes shown by COMMAND INFO; empty for none.
@@ -200,6 +224,34 @@ pub struct KeySpec {
     pub begin: BeginSearch,
     /// How to find them.
     pub find: FindKeys,
+}
+
+impl KeySpec {
+    /// One key, at argument `index` (the command name is 0).
+    pub const fn one(index: i32, flags: KeyFlags) -> Self {
+        Self { notes: "", flags, begin: BeginSearch::Index(index), find: FindKeys::Range(0, 1, 0) }
+    }
+
+    /// Two keys, at arguments `index` and `index + 1`.
+    pub const fn pair(index: i32, flags: KeyFlags) -> Self {
+        Self { notes: "", flags, begin: BeginSearch::Index(index), find: FindKeys::Range(1, 1, 0) }
+    }
+
+    /// Every `step`-th argument from `index` to the end.
+    pub const fn many(index: i32, step: i32, flags: KeyFlags) -> Self {
+        Self { notes: "", flags, begin: BeginSearch::Index(index), find: FindKeys::Range(-1, step, 0) }
+    }
+
+    /// As many keys as argument `index` says, right after it.
+    pub const fn numbered(index: i32, flags: KeyFlags) -> Self {
+        Self { notes: "", flags, begin: BeginSearch::Index(index), find: FindKeys::KeyNumber(0, 1, 1) }
+    }
+
+    /// The same spec with notes.
+    pub const fn notes(mut self, notes: &'static str) -> Self {
+        self.notes = notes;
+        self
+    }
 }
 
 /// The kind of an argument in COMMAND DOCS.
@@ -247,21 +299,119 @@ pub struct Argument {
 }
 
 impl Argument {
+    const fn new(name: &'static str, kind: ArgumentKind) -> Self {
+        Self {
+            name,
+            kind,
+            display_text: "",
+            key_spec: None,
+            token: "",
+            summary: "",
+            since: "",
+            deprecated_since: "",
+            optional: false,
+            multiple: false,
+            multiple_token: false,
+            arguments: &[],
+        }
+    }
+
     /// A required string named `argument`, to be overridden by struct update.
-    pub const DEFAULT: Self = Self {
-        name: "argument",
-        kind: ArgumentKind::String,
-        display_text: "",
-        key_spec: None,
-        token: "",
-        summary: "",
-        since: "",
-        deprecated_since: "",
-        optional: false,
-        multiple: false,
-        multiple_token: false,
-        arguments: &[],
-    };
+    pub const DEFAULT: Self = Self::new("argument", ArgumentKind::String);
+
+    /// A string.
+    pub const fn string(name: &'static str) -> Self {
+        Self::new(name, ArgumentKind::String)
+    }
+
+    /// An integer.
+    pub const fn integer(name: &'static str) -> Self {
+        Self::new(name, ArgumentKind::Integer)
+    }
+
+    /// A float.
+    pub const fn double(name: &'static str) -> Self {
+        Self::new(name, ArgumentKind::Double)
+    }
+
+    /// A glob pattern.
+    pub const fn pattern(name: &'static str) -> Self {
+        Self::new(name, ArgumentKind::Pattern)
+    }
+
+    /// A point in time.
+    pub const fn unix_time(name: &'static str) -> Self {
+        Self::new(name, ArgumentKind::UnixTime)
+    }
+
+    /// A key of the key spec with index `key_spec`.
+    pub const fn key(name: &'static str, key_spec: u8) -> Self {
+        let mut argument = Self::new(name, ArgumentKind::Key);
+        argument.key_spec = Some(key_spec);
+        argument
+    }
+
+    /// A word that stands for itself.
+    pub const fn word(name: &'static str, token: &'static str) -> Self {
+        Self::new(name, ArgumentKind::PureToken).token(token)
+    }
+
+    /// Exactly one of `arguments`.
+    pub const fn one_of(name: &'static str, arguments: &'static [Argument]) -> Self {
+        let mut argument = Self::new(name, ArgumentKind::OneOf);
+        argument.arguments = arguments;
+        argument
+    }
+
+    /// All of `arguments`, in this order.
+    pub const fn block(name: &'static str, arguments: &'static [Argument]) -> Self {
+        let mut argument = Self::new(name, ArgumentKind::Block);
+        argument.arguments = arguments;
+        argument
+    }
+
+    /// The same argument after a token.
+    pub const fn token(mut self, token: &'static str) -> Self {
+        self.token = token;
+        self
+    }
+
+    /// The same argument, shown as `text`.
+    pub const fn shown_as(mut self, text: &'static str) -> Self {
+        self.display_text = text;
+        self
+    }
+
+    /// The same argument, added in a later version than the command.
+    pub const fn since(mut self, version: &'static str) -> Self {
+        self.since = version;
+        self
+    }
+
+    /// The same argument, deprecated by a version.
+    pub const fn deprecated(mut self, version: &'static str) -> Self {
+        self.deprecated_since = version;
+        self
+    }
+
+    /// The same argument, which may be left out.
+    pub const fn optional(mut self) -> Self {
+        self.optional = true;
+        self
+    }
+
+    /// The same argument, which may be repeated.
+    pub const fn multiple(mut self) -> Self {
+        self.multiple = true;
+        self
+    }
+
+    /// The same argument, which may be repeated together with its token.
+    pub const fn multiple_token(mut self) -> Self {
+        self.multiple = true;
+        self.multiple_token = true;
+        self
+    }
 }
 
 /// A command's group in COMMAND DOCS.
@@ -296,14 +446,12 @@ pub struct Row {
     pub handler: Handler,
     /// Number of arguments with the name; negative: at least that many.
     pub arity: i32,
-    /// Flags.
+    /// Flags, without `movablekeys` where the key specs imply it: see [`Row::all_flags`].
     pub flags: Flags,
-    /// ACL categories (all of them, the implied ones too).
+    /// ACL categories, without those that flags imply: see [`Row::all_categories`].
     pub categories: Categories,
     /// Key specs.
     pub keys: &'static [KeySpec],
-    /// COMMAND INFO's first key, last key and step.
-    pub key_range: (i32, i32, i32),
     /// Command tips.
     pub tips: &'static [&'static str],
     /// The Redis version that brought it.
@@ -314,6 +462,8 @@ pub struct Row {
     pub complexity: &'static str,
     /// One line, our own words.
     pub summary: &'static str,
+    /// Not meant for users; COMMAND DOCS says so (`syscmd`).
+    pub system: bool,
     /// Version and change.
     pub history: &'static [(&'static str, &'static str)],
     /// Deprecated since, and what replaces it.
@@ -333,15 +483,58 @@ impl Row {
         flags: Flags::NONE,
         categories: Categories::NONE,
         keys: &[],
-        key_range: (0, 0, 0),
         tips: &[],
         since: "1.0.0",
         group: Group::Server,
         complexity: "O(1)",
         summary: "",
+        system: false,
         history: &[],
         deprecated: None,
         arguments: &[],
         subcommands: &[],
     };
+
+    /// The flags with the implied one: keys that do not lie at fixed places are `movablekeys`.
+    pub fn all_flags(&self) -> Flags {
+        let fixed = |spec: &KeySpec| matches!((spec.begin, spec.find), (BeginSearch::Index(_), FindKeys::Range(..)));
+        if self.keys.iter().all(fixed) { self.flags } else { self.flags | Flags::MOVABLEKEYS }
+    }
+
+    /// The ACL categories with the implied ones: reading, writing, administration, publishing, blocking, speed.
+    pub fn all_categories(&self) -> Categories {
+        let mut all = self.categories;
+        let mut imply = |condition: bool, category: Categories| {
+            if condition {
+                all = all | category;
+            }
+        };
+        imply(self.flags.has(Flags::WRITE), Categories::WRITE);
+        imply(self.flags.has(Flags::READONLY) && !self.categories.has(Categories::SCRIPTING), Categories::READ);
+        imply(self.flags.has(Flags::ADMIN), Categories::ADMIN | Categories::DANGEROUS);
+        imply(self.flags.has(Flags::PUBSUB), Categories::PUBSUB);
+        imply(self.flags.has(Flags::BLOCKING), Categories::BLOCKING);
+        imply(self.flags.has(Flags::FAST), Categories::FAST);
+        imply(!self.flags.has(Flags::FAST) && !self.categories.has(Categories::FAST), Categories::SLOW);
+        all
+    }
+
+    /// COMMAND INFO's first key, last key and step: the hull of the key specs that lie at fixed places, as clients from
+    /// before Redis 7 read it.
+    ///
+    /// Specs join while each begins right after the one before; the last key counts from the first argument, or from the
+    /// end when negative.
+    pub fn key_range(&self) -> (i32, i32, i32) {
+        let mut hull: Option<(i32, i32, i32)> = None;
+        for spec in self.keys {
+            let (BeginSearch::Index(first), FindKeys::Range(last, step, _)) = (spec.begin, spec.find) else { continue };
+            let last = if last >= 0 { first + last } else { last };
+            match hull {
+                None => hull = Some((first, last, step)),
+                Some((from, to, 1)) if step == 1 && to >= 0 && to == first - 1 => hull = Some((from, last, 1)),
+                Some(_) => {}
+            }
+        }
+        hull.unwrap_or((0, 0, 0))
+    }
 }
