@@ -4,12 +4,132 @@
 
 #[cfg(not(caswell_loom))]
 mod door {
-    #![allow(clippy::disallowed_types)]
+    #![allow(clippy::disallowed_types, reason = "this is the door")]
+    //! Own types around the standard library's: clippy sees through re-exports, so an alias would be refused with what it
+    //! names. Every method is the standard library's of the same name.
+    #![allow(missing_docs, reason = "the standard library's methods under their own names")]
+
+    use std::sync::atomic;
+
     pub use std::sync::Arc;
-    pub use std::sync::atomic::{
-        AtomicBool, AtomicI64, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
-    };
+    pub use std::sync::atomic::{Ordering, fence};
     pub use std::thread;
+
+    macro_rules! common {
+        ($name:ident, $value:ty) => {
+            #[derive(Default, Debug)]
+            #[repr(transparent)]
+            pub struct $name(atomic::$name);
+
+            common_methods!($name, [], $value);
+        };
+    }
+
+    macro_rules! common_methods {
+        ($name:ident, [$($parameter:ident)?], $value:ty) => {
+            impl$(<$parameter>)? $name$(<$parameter>)? {
+                #[inline(always)]
+                pub const fn new(value: $value) -> Self {
+                    Self(atomic::$name::new(value))
+                }
+                #[inline(always)]
+                pub fn load(&self, order: Ordering) -> $value {
+                    self.0.load(order)
+                }
+                #[inline(always)]
+                pub fn store(&self, value: $value, order: Ordering) {
+                    self.0.store(value, order);
+                }
+                #[inline(always)]
+                pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                    self.0.swap(value, order)
+                }
+                #[inline(always)]
+                pub fn compare_exchange(
+                    &self,
+                    current: $value,
+                    new: $value,
+                    success: Ordering,
+                    failure: Ordering,
+                ) -> Result<$value, $value> {
+                    self.0.compare_exchange(current, new, success, failure)
+                }
+                #[inline(always)]
+                pub fn compare_exchange_weak(
+                    &self,
+                    current: $value,
+                    new: $value,
+                    success: Ordering,
+                    failure: Ordering,
+                ) -> Result<$value, $value> {
+                    self.0.compare_exchange_weak(current, new, success, failure)
+                }
+                #[inline(always)]
+                pub fn fetch_update(
+                    &self,
+                    success: Ordering,
+                    failure: Ordering,
+                    update: impl FnMut($value) -> Option<$value>,
+                ) -> Result<$value, $value> {
+                    self.0.fetch_update(success, failure, update)
+                }
+                #[inline(always)]
+                pub fn get_mut(&mut self) -> &mut $value {
+                    self.0.get_mut()
+                }
+                #[inline(always)]
+                pub fn into_inner(self) -> $value {
+                    self.0.into_inner()
+                }
+            }
+        };
+    }
+
+    macro_rules! modify {
+        ($name:ident, $value:ty: $($method:ident),*) => {
+            impl $name {
+                $(
+                    #[inline(always)]
+                    pub fn $method(&self, value: $value, order: Ordering) -> $value {
+                        self.0.$method(value, order)
+                    }
+                )*
+            }
+        };
+    }
+
+    macro_rules! integers {
+        ($($name:ident, $value:ty;)*) => {
+            $(
+                common!($name, $value);
+                modify!($name, $value: fetch_add, fetch_sub, fetch_and, fetch_or, fetch_xor, fetch_max, fetch_min);
+            )*
+        };
+    }
+
+    integers! {
+        AtomicU8, u8;
+        AtomicU16, u16;
+        AtomicU32, u32;
+        AtomicU64, u64;
+        AtomicUsize, usize;
+        AtomicI64, i64;
+    }
+
+    common!(AtomicBool, bool);
+    modify!(AtomicBool, bool: fetch_and, fetch_or, fetch_xor);
+
+    #[derive(Debug)]
+    #[repr(transparent)]
+    pub struct AtomicPtr<T>(atomic::AtomicPtr<T>);
+
+    common_methods!(AtomicPtr, [T], *mut T);
+
+    impl<T> Default for AtomicPtr<T> {
+        fn default() -> Self {
+            Self::new(std::ptr::null_mut())
+        }
+    }
 
     /// Tells the processor (or the model) that this is a wait loop.
     #[inline]
@@ -35,6 +155,9 @@ mod door {
 }
 
 pub use door::*;
+
+/// A cell for any small `Copy` value, for settings and the like that models do not look into.
+pub use atomic::Atomic;
 
 /// Whether the planted fault `name` is switched on: a line that is wrong on purpose, which the model (or seeded test) of
 /// its rule has to catch. Always false, and compiled away, outside model and checking builds.
