@@ -1,0 +1,188 @@
+//! Who is connected: a registry from client id to what CLIENT LIST shows of it.
+//!
+//! The connection's worker is the only writer of a client's figures; CLIENT LIST, INFO and CLIENT KILL read them from any
+//! worker. Figures are stored with relaxed order: each stands for itself, and a reader may see some of them a batch late.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// The connected clients by id.
+#[derive(Default)]
+pub struct Clients {
+    by_id: flurry::HashMap<u64, Arc<ClientInfo>>,
+    last_id: AtomicU64,
+}
+
+impl Clients {
+    /// A new id. Ids grow and are never used twice.
+    pub fn next_id(&self) -> u64 {
+        // Relaxed: only uniqueness counts, which any read-modify-write gives. One write per connection, not per command.
+        self.last_id.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Adds a client that has just connected.
+    pub fn insert(&self, client: Arc<ClientInfo>) {
+        self.by_id.pin().insert(client.id, client);
+    }
+
+    /// Removes a client that has gone.
+    pub fn remove(&self, id: u64) {
+        self.by_id.pin().remove(&id);
+    }
+
+    /// The client with this id, if it is connected.
+    pub fn get(&self, id: u64) -> Option<Arc<ClientInfo>> {
+        self.by_id.pin().get(&id).cloned()
+    }
+
+    /// How many clients are connected.
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+
+    /// Whether nobody is connected.
+    pub fn is_empty(&self) -> bool {
+        self.by_id.is_empty()
+    }
+
+    /// All clients, oldest first. O(n log n) and a copy of n pointers, so that no guard is held while they are looked at.
+    pub fn snapshot(&self) -> Vec<Arc<ClientInfo>> {
+        let mut clients: Vec<_> = self.by_id.pin().values().cloned().collect();
+        clients.sort_unstable_by_key(|client| client.id);
+        clients
+    }
+}
+
+/// What the client calls itself, or is known as.
+#[derive(Clone, Debug, Default)]
+pub struct ClientLabels {
+    /// CLIENT SETNAME.
+    pub name: Vec<u8>,
+    /// CLIENT SETINFO LIB-NAME.
+    pub library_name: Vec<u8>,
+    /// CLIENT SETINFO LIB-VER.
+    pub library_version: Vec<u8>,
+    /// The user it is authenticated as.
+    pub user: Vec<u8>,
+}
+
+/// One client, as other workers see it.
+pub struct ClientInfo {
+    /// Its id.
+    pub id: u64,
+    /// The peer's address as CLIENT LIST prints it (`addr:port`, `[v6]:port`, or the socket's path and `:0`).
+    pub address: String,
+    /// Our own address of this connection.
+    pub local_address: String,
+    /// The socket's descriptor.
+    pub descriptor: i32,
+    /// Whether it came through the Unix socket.
+    pub is_unix: bool,
+    /// The worker that serves it.
+    pub worker: usize,
+    /// When it connected.
+    pub connected: Instant,
+    labels: Mutex<ClientLabels>,
+    /// The database it has selected.
+    pub database: AtomicU32,
+    /// 2 or 3.
+    pub protocol: AtomicU32,
+    /// Milliseconds after `connected` at which it last sent something.
+    pub last_interaction_ms: AtomicU64,
+    /// Number of the row of its last command, plus one; zero for none.
+    pub last_command: AtomicU32,
+    /// Bytes of unparsed input.
+    pub query_buffer: AtomicUsize,
+    /// Room left in the input buffer, in bytes.
+    pub query_buffer_free: AtomicUsize,
+    /// Bytes of output that wait for the socket.
+    pub output_buffer: AtomicUsize,
+    /// Bytes read from it since it connected.
+    pub input_bytes: AtomicU64,
+    /// Bytes written to it since it connected.
+    pub output_bytes: AtomicU64,
+    /// Commands it has run.
+    pub commands: AtomicU64,
+    /// CLIENT NO-EVICT.
+    pub no_evict: AtomicBool,
+    /// CLIENT NO-TOUCH.
+    pub no_touch: AtomicBool,
+    killed: AtomicBool,
+    wake: tokio::sync::Notify,
+}
+
+impl ClientInfo {
+    /// A client that has just connected: database 0, RESP2, no name.
+    pub fn new(id: u64, address: String, local_address: String, descriptor: i32, is_unix: bool, worker: usize) -> Self {
+        Self {
+            id,
+            address,
+            local_address,
+            descriptor,
+            is_unix,
+            worker,
+            connected: Instant::now(),
+            labels: Mutex::new(ClientLabels { user: b"default".to_vec(), ..ClientLabels::default() }),
+            database: AtomicU32::new(0),
+            protocol: AtomicU32::new(2),
+            last_interaction_ms: AtomicU64::new(0),
+            last_command: AtomicU32::new(0),
+            query_buffer: AtomicUsize::new(0),
+            query_buffer_free: AtomicUsize::new(0),
+            output_buffer: AtomicUsize::new(0),
+            input_bytes: AtomicU64::new(0),
+            output_bytes: AtomicU64::new(0),
+            commands: AtomicU64::new(0),
+            no_evict: AtomicBool::new(false),
+            no_touch: AtomicBool::new(false),
+            killed: AtomicBool::new(false),
+            wake: tokio::sync::Notify::new(),
+        }
+    }
+
+    /// The labels, to be read or changed for a moment (never across an await).
+    pub fn labels(&self) -> MutexGuard<'_, ClientLabels> {
+        self.labels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the worker that serves this client to close it.
+    pub fn kill(&self) {
+        // Release: pairs with the acquire load in `is_killed`; what the killer did before is visible to the closing worker.
+        self.killed.store(true, Ordering::Release);
+        self.wake.notify_one();
+    }
+
+    /// Whether somebody asked for this client to be closed.
+    pub fn is_killed(&self) -> bool {
+        // Acquire: pairs with the release store in `kill`.
+        self.killed.load(Ordering::Acquire)
+    }
+
+    /// Completes when [`kill`](Self::kill) was called, even if that was before. Only the connection's own task may wait.
+    pub async fn killed(&self) {
+        while !self.is_killed() {
+            self.wake.notified().await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_are_listed_oldest_first_and_gone_when_removed() {
+        let clients = Clients::default();
+        for _ in 0..3 {
+            let id = clients.next_id();
+            clients.insert(Arc::new(ClientInfo::new(id, "127.0.0.1:1".into(), "127.0.0.1:2".into(), 9, false, 0)));
+        }
+        assert_eq!(clients.len(), 3);
+        assert_eq!(clients.snapshot().iter().map(|client| client.id).collect::<Vec<_>>(), [1, 2, 3]);
+        clients.remove(2);
+        assert!(clients.get(2).is_none());
+        assert!(!clients.get(3).expect("connected").is_killed());
+    }
+}
