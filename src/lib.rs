@@ -6,6 +6,7 @@
 // The core: builds without tokio, so that loom, the fuzzers and the sanitizers run the files that ship.
 pub mod clock;
 pub mod epoch;
+pub mod glob;
 pub mod limits;
 pub mod sync;
 
