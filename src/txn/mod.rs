@@ -2,4 +2,4 @@
 
 mod transaction;
 
-pub use transaction::{KeyId, Transaction};
+pub use transaction::{KeyId, RuntimeLimits, Transaction};
