@@ -214,7 +214,7 @@ pub enum FindKeys {
 /// One key spec.
 ///
 /// Built from [`KeySpec::one`], [`KeySpec::pair`], [`KeySpec::many`] or [`KeySpec::numbered`] when it has one of the usual shapes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub struct KeySpec {
     /// Notes shown by COMMAND INFO; empty for none.
     pub notes: &'static str,
@@ -224,27 +224,40 @@ pub struct KeySpec {
     pub begin: BeginSearch,
     /// How to find them.
     pub find: FindKeys,
+    /// What is done with the keys of one command line, where `flags` holds [`KeyFlags::VARIABLE_FLAGS`].
+    pub flags_of: Option<fn(&Args<'_>) -> KeyFlags>,
 }
 
 impl KeySpec {
+    const fn at(index: i32, flags: KeyFlags, find: FindKeys) -> Self {
+        Self { notes: "", flags, begin: BeginSearch::Index(index), find, flags_of: None }
+    }
+
     /// One key, at argument `index` (the command name is 0).
     pub const fn one(index: i32, flags: KeyFlags) -> Self {
-        Self { notes: "", flags, begin: BeginSearch::Index(index), find: FindKeys::Range(0, 1, 0) }
+        Self::at(index, flags, FindKeys::Range(0, 1, 0))
     }
 
     /// Two keys, at arguments `index` and `index + 1`.
     pub const fn pair(index: i32, flags: KeyFlags) -> Self {
-        Self { notes: "", flags, begin: BeginSearch::Index(index), find: FindKeys::Range(1, 1, 0) }
+        Self::at(index, flags, FindKeys::Range(1, 1, 0))
     }
 
     /// Every `step`-th argument from `index` to the end.
     pub const fn many(index: i32, step: i32, flags: KeyFlags) -> Self {
-        Self { notes: "", flags, begin: BeginSearch::Index(index), find: FindKeys::Range(-1, step, 0) }
+        Self::at(index, flags, FindKeys::Range(-1, step, 0))
     }
 
     /// As many keys as argument `index` says, right after it.
     pub const fn numbered(index: i32, flags: KeyFlags) -> Self {
-        Self { notes: "", flags, begin: BeginSearch::Index(index), find: FindKeys::KeyNumber(0, 1, 1) }
+        Self::at(index, flags, FindKeys::KeyNumber(0, 1, 1))
+    }
+
+    /// The same spec, for a command whose arguments decide what is done with the keys.
+    pub const fn varying(mut self, flags_of: fn(&Args<'_>) -> KeyFlags) -> Self {
+        self.flags = self.flags.or(KeyFlags::VARIABLE_FLAGS);
+        self.flags_of = Some(flags_of);
+        self
     }
 
     /// The same spec with notes.
