@@ -4,7 +4,7 @@ use crate::source::{Complaints, SourceFile};
 
 /// The layers from the lowest up, as path prefixes below `src`. The longest prefix that fits a file or a named module decides.
 const LAYERS: &[&[&str]] = &[
-    &["clock", "epoch", "limits", "sync"],
+    &["clock", "epoch", "glob", "limits", "sync"],
     &["types"],
     &["store"],
     &["txn"],
