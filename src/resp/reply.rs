@@ -218,15 +218,20 @@ impl Reply {
         self.header(b'*', length as i64);
     }
 
-    /// Begins an array, set or push whose header is inserted at `mark` once its length is known.
-    pub fn array_at(&mut self, mark: Mark, length: usize) {
+    /// Inserts at `mark` what `write` writes, before all that was written since.
+    pub fn insert_at(&mut self, mark: Mark, write: impl FnOnce(&mut Self)) {
         let tail = self.buffer.split_off(mark.buffer);
-        self.header(b'*', length as i64);
+        let tail_segments = self.segments.split_off(mark.segments);
+        write(self);
         let grown = self.buffer.len() - mark.buffer;
         self.buffer.extend_from_slice(&tail);
-        for segment in &mut self.segments[mark.segments..] {
-            segment.offset += grown;
-        }
+        let moved = |segment: Segment| Segment { offset: segment.offset + grown, ..segment };
+        self.segments.extend(tail_segments.into_iter().map(moved));
+    }
+
+    /// Begins an array whose header is inserted at `mark` once its length is known.
+    pub fn array_at(&mut self, mark: Mark, length: usize) {
+        self.insert_at(mark, |reply| reply.array(length));
     }
 
     /// Begins a map of `length` pairs (an array of twice that in RESP2).

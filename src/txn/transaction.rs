@@ -82,6 +82,11 @@ impl<'w> Transaction<'w> {
         unimplemented!()
     }
 
+    /// The key's value together with the attempt, for a new tree made from what is read (COPY, a string that becomes a rope).
+    pub fn root_and_attempt(&mut self, key: KeyId) -> (Option<&Root>, &mut Attempt) {
+        unimplemented!()
+    }
+
     /// Replaces the key's value, whatever it was.
     pub fn set(&mut self, key: KeyId, value: NewRoot) {
         unimplemented!()

@@ -13,7 +13,7 @@
 //! own allocation; the nodes it points to are listed in the attempt that made them, or still belong to the root they were taken from.
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
-use crate::types::{List, Rope};
+use crate::types::{Attempt, List, Rope};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
@@ -313,6 +313,16 @@ impl NewRoot {
             Some(View::Bytes(bytes)) => Self::bytes(bytes, root.string_encoding(), expiry_ms),
             Some(View::Rope(rope)) => Self::rope(rope.share(), expiry_ms),
             Some(View::List(list)) => Self::list(list.share(), expiry_ms),
+        }
+    }
+
+    /// The same value and deadline in new nodes, none of them shared with `root` (COPY).
+    pub fn copy_of(root: &Root, attempt: &mut Attempt) -> Self {
+        let expiry_ms = root.expiry_ms();
+        match root.view() {
+            Some(View::Rope(rope)) => Self::rope(rope.copy(attempt), expiry_ms),
+            Some(View::List(list)) => Self::list(list.copy(attempt), expiry_ms),
+            _ => Self::with_expiry(root, expiry_ms),
         }
     }
 
