@@ -2,10 +2,15 @@
 
 pub mod args;
 pub mod error;
+pub mod family;
+pub mod help;
+pub mod keys;
 pub mod spec;
+pub mod table;
 
 /// What a command about the client or the server may touch.
 #[cfg(feature = "server")]
 pub struct Context<'a> {
-    _borrowed: std::marker::PhantomData<&'a ()>,
+    /// All commands.
+    pub table: &'a table::Table,
 }

@@ -282,6 +282,23 @@ pub enum ArgumentKind {
     Block,
 }
 
+impl ArgumentKind {
+    /// The name COMMAND DOCS prints.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::String => "string",
+            Self::Integer => "integer",
+            Self::Double => "double",
+            Self::Key => "key",
+            Self::Pattern => "pattern",
+            Self::UnixTime => "unix-time",
+            Self::PureToken => "pure-token",
+            Self::OneOf => "oneof",
+            Self::Block => "block",
+        }
+    }
+}
+
 /// One argument in COMMAND DOCS.
 #[derive(Clone, Copy, Debug)]
 pub struct Argument {
@@ -448,6 +465,31 @@ pub enum Group {
     Geo,
     Stream,
     Bitmap,
+}
+
+impl Group {
+    /// The name COMMAND DOCS prints.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Generic => "generic",
+            Self::String => "string",
+            Self::List => "list",
+            Self::Set => "set",
+            Self::SortedSet => "sorted-set",
+            Self::Hash => "hash",
+            Self::PubSub => "pubsub",
+            Self::Transactions => "transactions",
+            Self::Connection => "connection",
+            Self::Server => "server",
+            Self::Scripting => "scripting",
+            Self::HyperLogLog => "hyperloglog",
+            Self::Cluster => "cluster",
+            Self::Sentinel => "sentinel",
+            Self::Geo => "geo",
+            Self::Stream => "stream",
+            Self::Bitmap => "bitmap",
+        }
+    }
 }
 
 /// One command or subcommand.
