@@ -14,3 +14,24 @@ pub const BATCH_COMMANDS_MAX: usize = pick(64, 4);
 
 /// Strings above this many bytes are ropes of chunks; chunks of at least this size leave by reference.
 pub const ROPE_THRESHOLD_BYTES: usize = pick(16 * 1024, 64);
+
+/// Input that one decoder call looks at, and so the longest command, in bytes: places in it have 32 bits.
+pub const DECODER_INPUT_BYTES_MAX: usize = u32::MAX as usize;
+
+/// One argument of a command, in bytes, whatever `proto-max-bulk-len` says.
+pub const BULK_BYTES_MAX: usize = DECODER_INPUT_BYTES_MAX - PROTOCOL_LINE_BYTES_MAX;
+
+/// An inline request, or a line with a count or a length, in bytes without its end (as in Redis).
+pub const PROTOCOL_LINE_BYTES_MAX: usize = 64 * 1024;
+
+/// Arguments of one command (as in Redis 7).
+pub const MULTIBULK_ARGUMENTS_MAX: i64 = i32::MAX as i64;
+
+/// Arguments of one command of a client that has yet to authenticate (as in Redis).
+pub const UNAUTHENTICATED_ARGUMENTS_MAX: i64 = 10;
+
+/// Bytes of one argument of a client that has yet to authenticate (as in Redis).
+pub const UNAUTHENTICATED_BULK_BYTES_MAX: usize = 16 * 1024;
+
+/// Arguments for which a decoded batch keeps its room.
+pub const BATCH_ARGUMENTS_KEPT: usize = 16 * 1024;

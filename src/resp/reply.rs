@@ -159,6 +159,13 @@ impl Reply {
         self.buffer.extend_from_slice(b"\r\n");
     }
 
+    /// An error line of any bytes, code and text together; line breaks become spaces.
+    pub fn error_line(&mut self, line: &[u8]) {
+        self.buffer.push(b'-');
+        self.buffer.extend(line.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }));
+        self.buffer.extend_from_slice(b"\r\n");
+    }
+
     /// An integer.
     #[inline]
     pub fn integer(&mut self, number: i64) {
