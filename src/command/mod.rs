@@ -1,6 +1,8 @@
 //! Commands: rows, argument parsing, dispatch, and one file per family.
 
 pub mod args;
+#[cfg(feature = "server")]
+mod context;
 pub mod error;
 pub mod family;
 pub mod help;
@@ -8,9 +10,5 @@ pub mod keys;
 pub mod spec;
 pub mod table;
 
-/// What a command about the client or the server may touch.
 #[cfg(feature = "server")]
-pub struct Context<'a> {
-    /// All commands.
-    pub table: &'a table::Table,
-}
+pub use context::Context;

@@ -555,7 +555,8 @@ mod tests {
 
     #[test]
     fn inline_arguments_are_quoted_as_in_redis() {
-        let cases: &[(&[u8], Option<&[&[u8]]>)] = &[
+        type Case<'a> = (&'a [u8], Option<&'a [&'a [u8]]>);
+        let cases: &[Case<'_>] = &[
             (b"PING 'a\\'b'", Some(&[b"PING", b"a'b"])),
             (b"PING \"a\\x41\\n\\q\"", Some(&[b"PING", b"aA\nq"])),
             (b"PING a\"b c\"", Some(&[b"PING", b"ab c"])),
