@@ -35,3 +35,18 @@ pub const UNAUTHENTICATED_BULK_BYTES_MAX: usize = 16 * 1024;
 
 /// Arguments for which a decoded batch keeps its room.
 pub const BATCH_ARGUMENTS_KEPT: usize = 16 * 1024;
+
+/// Bytes of a configuration file, or of the configuration on standard input.
+pub const CONFIG_FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Files included from files included from ... the configuration file.
+pub const CONFIG_INCLUDE_DEPTH_MAX: usize = 16;
+
+/// Addresses of `bind`, as in Redis.
+pub const BIND_ADDRESSES_MAX: usize = 16;
+
+/// Save points, and percentiles of `latency-tracking-info-percentiles`.
+pub const CONFIG_LIST_MAX: usize = 64;
+
+/// Workers that serve clients; leaves slots for background threads.
+pub const THREADS_MAX: usize = 128;

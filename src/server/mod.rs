@@ -13,8 +13,12 @@ pub use clients::{ClientInfo, Clients};
 pub use shutdown::{Shutdown, ShutdownRequest};
 pub use statistics::Statistics;
 
+use crate::config::Settings;
+
 /// The state that all workers of one server share.
 pub struct Server {
+    /// The settings.
+    pub settings: Settings,
     /// The clients that are connected now.
     pub clients: Clients,
     /// Counters, one slot per worker.
@@ -30,9 +34,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server whose statistics have a slot for each of `workers` workers and for each of `commands` command rows.
-    pub fn new(workers: usize, commands: usize) -> Self {
+    /// A server with these settings, whose statistics have a slot for each worker and for each of `commands` command rows.
+    pub fn new(settings: Settings, commands: usize) -> Self {
+        let workers = usize::from(settings.threads.get());
         Self {
+            settings,
             clients: Clients::default(),
             statistics: Statistics::new(workers, commands),
             shutdown: Shutdown::default(),
