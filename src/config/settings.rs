@@ -32,7 +32,7 @@ impl<T: NoUninit> Live<T> {
 macro_rules! choices {
     ($( $(#[$doc:meta])* $name:ident { $( $(#[$choice_doc:meta])* $choice:ident = $text:literal, )* } )*) => { $(
         $(#[$doc])*
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, NoUninit)]
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, NoUninit)]
         #[repr(u8)]
         pub enum $name { $( $(#[$choice_doc])* $choice, )* }
 
@@ -58,6 +58,7 @@ choices! {
     /// Who may use a command or change a setting that is dangerous to leave open.
     Allow {
         /// Nobody.
+        #[default]
         No = "no",
         /// Everybody.
         Yes = "yes",
@@ -82,6 +83,7 @@ choices! {
         /// Any key, at random.
         AllKeysRandom = "allkeys-random",
         /// Nothing: commands that need memory are refused.
+        #[default]
         NoEviction = "noeviction",
     }
 
@@ -92,29 +94,12 @@ choices! {
         /// What developers like to know.
         Verbose = "verbose",
         /// What operators like to know.
+        #[default]
         Notice = "notice",
         /// What needs attention.
         Warning = "warning",
         /// Nothing.
         Nothing = "nothing",
-    }
-}
-
-impl Default for Allow {
-    fn default() -> Self {
-        Self::No
-    }
-}
-
-impl Default for EvictionPolicy {
-    fn default() -> Self {
-        Self::NoEviction
-    }
-}
-
-impl Default for LogLevel {
-    fn default() -> Self {
-        Self::Notice
     }
 }
 
