@@ -1,1 +1,66 @@
-//! clock
+//! Time: the wall clock in milliseconds (expiry), and ticks since the store began (commit stamps). Tests inject both.
+
+use crate::sync::{AtomicI64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Nanoseconds per tick. With 56 bits of ticks, stamps last 36 years of uptime.
+const TICK_NANOSECONDS: u64 = 16;
+
+/// One reading of the clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Milliseconds of Unix time.
+    pub unix_ms: i64,
+    /// Ticks since the clock was made.
+    pub ticks: u64,
+}
+
+/// Where a store takes its time from.
+#[derive(Debug)]
+pub enum Clock {
+    /// The machine's clocks.
+    System {
+        /// When the store began.
+        started: Instant,
+    },
+    /// A clock that tests set by hand.
+    Manual {
+        /// Milliseconds of Unix time; a tick is then a millisecond.
+        unix_ms: AtomicI64,
+    },
+}
+
+impl Clock {
+    /// The machine's clocks.
+    pub fn system() -> Self {
+        Self::System { started: Instant::now() }
+    }
+
+    /// A clock that stands at `unix_ms` until [`set`](Self::set).
+    pub fn manual(unix_ms: i64) -> Self {
+        Self::Manual { unix_ms: AtomicI64::new(unix_ms) }
+    }
+
+    /// Sets a manual clock; a system clock takes no notice.
+    pub fn set(&self, now_ms: i64) {
+        if let Self::Manual { unix_ms } = self {
+            // Relaxed: a test that sets the clock for other threads synchronises with them by its own means.
+            unix_ms.store(now_ms, Ordering::Relaxed);
+        }
+    }
+
+    /// Reads the clock.
+    pub fn now(&self) -> Moment {
+        match self {
+            Self::System { started } => Moment {
+                unix_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64),
+                ticks: started.elapsed().as_nanos() as u64 / TICK_NANOSECONDS,
+            },
+            Self::Manual { unix_ms } => {
+                // Relaxed: as in `set`.
+                let now_ms = unix_ms.load(Ordering::Relaxed);
+                Moment { unix_ms: now_ms, ticks: now_ms.max(0) as u64 }
+            }
+        }
+    }
+}

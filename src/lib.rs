@@ -8,6 +8,7 @@ pub mod clock;
 pub mod epoch;
 pub mod glob;
 pub mod limits;
+pub mod random;
 pub mod sync;
 
 pub mod types;

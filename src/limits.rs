@@ -50,3 +50,38 @@ pub const CONFIG_LIST_MAX: usize = 64;
 
 /// Workers that serve clients; leaves slots for background threads.
 pub const THREADS_MAX: usize = 128;
+/// Bits of the smallest table: it starts with two to this power buckets.
+pub const TABLE_BITS_MIN: u32 = pick(4, 1) as u32;
+
+/// Bits of the largest table.
+pub const TABLE_BITS_MAX: u32 = 40;
+
+/// A table grows when it has more entries than this many hundredths of its buckets.
+pub const TABLE_LOAD_PERCENT: usize = pick(50, 100);
+
+/// Entries that a worker adds between two looks at the table's load.
+pub const TABLE_GROW_CHECK_INTERVAL: u64 = pick(64, 1) as u64;
+
+/// Unlinked items that a worker gathers before it hands them to the collector in one piece.
+pub const GARBAGE_BAG_ITEMS: usize = pick(64, 2);
+
+/// Bytes of unlinked items after which a worker hands them over though the bag is not full.
+pub const GARBAGE_BAG_BYTES: usize = pick(256 * 1024, 1024);
+
+/// Large values that wait for the background thread; more are freed on the spot.
+pub const DROP_QUEUE_ITEMS: usize = 1024;
+
+/// A value with more own bytes than this is dropped on the background thread.
+pub const DROP_INLINE_BYTES_MAX: usize = pick(64 * 1024, 256);
+
+/// Deleted entries that wait together for one grace period.
+pub const REAPER_BATCH: usize = pick(64, 2);
+
+/// Entries unlinked, or deadlines looked at, in one housekeeping step, so that commands wait for some microseconds only.
+pub const TICK_ITEMS: usize = pick(128, 4);
+
+/// Attempts lost before a transaction takes the elder token.
+pub const LOST_ATTEMPTS_BEFORE_ELDER: u32 = pick(8, 2) as u32;
+
+/// Times a writer looks at an undecided claim of another commit before it aborts it.
+pub const CLAIM_PATIENCE: u32 = pick(64, 1) as u32;

@@ -156,6 +156,50 @@ mod door {
 
 pub use door::*;
 
+pub use crossbeam_utils::CachePadded;
+
+/// Waits until `done` says so: spins, then yields the processor, then sleeps in small pieces. For waits that are short by design.
+pub fn wait(mut done: impl FnMut() -> bool) {
+    const SPINS: u32 = 64;
+    const YIELDS: u32 = 64;
+    let mut rounds = 0u32;
+    while !done() {
+        rounds = rounds.saturating_add(1);
+        if cfg!(caswell_loom) || rounds <= SPINS {
+            spin_loop();
+        } else if rounds <= SPINS + YIELDS {
+            thread::yield_now();
+        } else {
+            #[cfg(not(caswell_loom))]
+            thread::sleep(std::time::Duration::from_micros(50));
+        }
+    }
+}
+
+/// A statistic with one writing thread, on a cache line of that thread's own: no read-modify-write, and summed by whoever
+/// reads. Not a loom type in model builds either: it orders nothing, and costs a model no executions.
+#[derive(Debug, Default)]
+#[allow(clippy::disallowed_types, reason = "this is the door")]
+pub struct OwnedCounter(std::sync::atomic::AtomicU64);
+
+impl OwnedCounter {
+    /// Adds to the counter; only its one writer calls this.
+    #[inline(always)]
+    pub fn add(&self, count: u64) {
+        // Relaxed: one writer, and readers want a recent value only.
+        let now = self.0.load(Ordering::Relaxed);
+        // Relaxed: as above.
+        self.0.store(now.wrapping_add(count), Ordering::Relaxed);
+    }
+
+    /// The present value, from any thread.
+    #[inline(always)]
+    pub fn get(&self) -> u64 {
+        // Relaxed: a recent value is enough.
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
 /// A cell for any small `Copy` value, for settings and the like that models do not look into.
 pub use atomic::Atomic;
 

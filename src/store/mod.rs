@@ -1,47 +1,235 @@
 //! The keyspace: databases, tables, entries, and the threads that work on them.
-#![allow(unused_variables, missing_docs, reason = "signatures only until the core branch lands")]
+//!
+//! | file | what it holds |
+//! | --- | --- |
+//! | [`table`] | the split-ordered list that finds a key's entry |
+//! | [`entry`], [`word`] | an entry: the key, and the one atomic word that is its value |
+//! | [`claim`] | how a multi-word commit holds words |
+//! | [`gate`] | how one thread has the whole keyspace to itself |
+//! | [`worker`] | one thread's access: sections, stamps, garbage, housekeeping |
+//! | `garbage`, `reaper`, `expiry` | what waits for its grace period; deleted entries; deadlines |
 
-use crate::sync::Arc;
+pub mod claim;
+pub mod entry;
+mod expiry;
+pub(crate) mod garbage;
+pub mod gate;
+mod reaper;
+pub mod table;
+pub mod word;
+pub mod worker;
+
+pub use garbage::{Dropper, root_bytes};
+pub use worker::{Pin, Section, Worker};
+
+use crate::clock::Clock;
+use crate::epoch::Collector;
+use crate::limits::WORKER_SLOTS;
+use crate::sync::{Arc, AtomicBool, AtomicPtr, AtomicU64, CachePadded, Ordering, OwnedCounter};
+use ahash::RandomState;
+use expiry::DeadlineTicks;
+use garbage::{DropQueue, Meter};
+use gate::Gate;
+use table::Table;
 
 /// What a store is made with.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct StoreOptions {
+    /// Number of databases.
     pub databases: usize,
+    /// Threads that may register, at most [`WORKER_SLOTS`].
+    pub workers_max: usize,
+    /// Where time comes from.
+    pub clock: Clock,
+    /// Seeds of the key hasher; random where `None`.
+    pub hash_seeds: Option<[u64; 4]>,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self { databases: 16, workers_max: 16.min(WORKER_SLOTS), clock: Clock::system(), hash_seeds: None }
+    }
+}
+
+/// What one worker did, each counter written by that worker alone.
+#[derive(Debug, Default)]
+pub struct WorkerStatistics {
+    /// Attempts that lost a race and were run again.
+    pub conflicts: OwnedCounter,
+    /// Commits over several entries.
+    pub multi_commits: OwnedCounter,
+    /// Undecided claims of others that this worker aborted.
+    pub aborts: OwnedCounter,
+    /// Transactions that became the elder.
+    pub elders: OwnedCounter,
+    /// Times the gate was taken.
+    pub gates: OwnedCounter,
+    /// Doublings of a table.
+    pub growths: OwnedCounter,
+    /// Keys deleted because their deadline had passed.
+    pub expired_keys: OwnedCounter,
+    /// Look-ups that found a value.
+    pub keyspace_hits: OwnedCounter,
+    /// Look-ups that found none.
+    pub keyspace_misses: OwnedCounter,
+    /// The largest stamp drawn; published when a section ends.
+    last_stamp: OwnedCounter,
+}
+
+/// The sums of all workers' counters.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub struct StoreStatistics {
+    /// As [`WorkerStatistics::conflicts`].
+    pub conflicts: u64,
+    /// As [`WorkerStatistics::multi_commits`].
+    pub multi_commits: u64,
+    /// As [`WorkerStatistics::aborts`].
+    pub aborts: u64,
+    /// As [`WorkerStatistics::elders`].
+    pub elders: u64,
+    /// As [`WorkerStatistics::gates`].
+    pub gates: u64,
+    /// As [`WorkerStatistics::growths`].
+    pub growths: u64,
+    /// As [`WorkerStatistics::expired_keys`].
+    pub expired_keys: u64,
+    /// As [`WorkerStatistics::keyspace_hits`].
+    pub keyspace_hits: u64,
+    /// As [`WorkerStatistics::keyspace_misses`].
+    pub keyspace_misses: u64,
+    /// Bytes retired since the start.
+    pub retired_bytes: u64,
+    /// Bytes retired that wait for their grace period.
+    pub garbage_bytes: u64,
+}
+
+/// What a database holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DatabaseSize {
+    /// Keys.
+    pub keys: u64,
+    /// Keys with a deadline.
+    pub expiring_keys: u64,
+    /// Buckets.
+    pub buckets: u64,
+}
+
+#[derive(Debug, Default)]
+struct WorkerSlot {
+    taken: AtomicBool,
+    statistics: WorkerStatistics,
+    meter: Arc<Meter>,
 }
 
 /// All databases of one server.
-pub struct Store {}
+#[derive(Debug)]
+pub struct Store {
+    databases: Box<[CachePadded<AtomicPtr<Table>>]>,
+    hasher: RandomState,
+    clock: Clock,
+    deadline_ticks: DeadlineTicks,
+    gate: Gate,
+    /// Worker index + 1 of the elder; 0 for none.
+    elder: CachePadded<AtomicU64>,
+    next_table_id: AtomicU64,
+    active_expiry: AtomicBool,
+    workers: Box<[CachePadded<WorkerSlot>]>,
+    drop_queue: Arc<DropQueue>,
+    /// Dropped last of all: what was retired is freed with it.
+    collector: Collector,
+}
 
 impl Store {
+    /// A store with empty databases.
     pub fn new(options: StoreOptions) -> Arc<Self> {
-        unimplemented!()
+        let workers = options.workers_max.clamp(1, WORKER_SLOTS);
+        let hasher = match options.hash_seeds {
+            Some([a, b, c, d]) => RandomState::with_seeds(a, b, c, d),
+            None => RandomState::new(),
+        };
+        let base_ms = options.clock.now().unix_ms;
+        Arc::new(Self {
+            databases: (0..options.databases.max(1))
+                .map(|id| CachePadded::new(AtomicPtr::new(Box::into_raw(Box::new(Table::new(id as u64, workers))))))
+                .collect(),
+            hasher,
+            clock: options.clock,
+            deadline_ticks: DeadlineTicks::since(base_ms),
+            gate: Gate::new(workers),
+            elder: CachePadded::new(AtomicU64::new(0)),
+            next_table_id: AtomicU64::new(options.databases.max(1) as u64),
+            active_expiry: AtomicBool::new(true),
+            workers: (0..workers).map(|_| CachePadded::default()).collect(),
+            drop_queue: Arc::default(),
+            collector: Collector::new(),
+        })
+    }
+
+    /// Number of databases.
+    pub fn databases(&self) -> usize {
+        self.databases.len()
+    }
+
+    /// The store's clock.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// The keyed hash of a key; its leading bits are the key's bucket.
+    #[inline]
+    pub fn hash(&self, key: &[u8]) -> u64 {
+        self.hasher.hash_one(key)
+    }
+
+    /// The table of a database, `database < self.databases()`. Stays the same within a section.
+    #[inline]
+    pub fn table<'g>(&self, database: usize, _pin: Pin<'g>) -> &'g Table {
+        // Acquire: pairs with the Release in `Worker::replace_tables`: the table is seen initialised.
+        let table = self.databases[database].load(Ordering::Acquire);
+        // SAFETY: the pointer is never null, and a table that was swapped out is freed only after all pins that stood then have ended.
+        unsafe { &*table }
+    }
+
+    /// Whether expired keys are deleted without a read (DEBUG SET-ACTIVE-EXPIRE).
+    pub fn set_active_expiry(&self, on: bool) {
+        // Relaxed: a setting; it orders nothing.
+        self.active_expiry.store(on, Ordering::Relaxed);
+    }
+
+    /// Opens the queue of large values to be freed in the background; the caller runs [`Dropper::run`] on a thread of its own. `None` where it
+    /// was opened before.
+    pub fn open_dropper(&self) -> Option<Dropper> {
+        self.drop_queue.open()
+    }
+
+    /// The sums of all workers' counters.
+    pub fn statistics(&self) -> StoreStatistics {
+        let mut sum = StoreStatistics::default();
+        for slot in &self.workers {
+            let one = &slot.statistics;
+            sum.conflicts += one.conflicts.get();
+            sum.multi_commits += one.multi_commits.get();
+            sum.aborts += one.aborts.get();
+            sum.elders += one.elders.get();
+            sum.gates += one.gates.get();
+            sum.growths += one.growths.get();
+            sum.expired_keys += one.expired_keys.get();
+            sum.keyspace_hits += one.keyspace_hits.get();
+            sum.keyspace_misses += one.keyspace_misses.get();
+            sum.retired_bytes += slot.meter.retired_bytes();
+            sum.garbage_bytes += slot.meter.waiting_bytes();
+        }
+        sum
     }
 }
 
-/// One thread's access to a store: its pin, its gate slot, its stamps, its garbage, its statistics. Stays on its thread (not `Send`).
-pub struct Worker {
-    _stays: std::marker::PhantomData<*const ()>,
-}
-
-impl Worker {
-    /// Registers the calling thread; `None` when all slots are taken.
-    pub fn register(store: &Arc<Store>) -> Option<Self> {
-        unimplemented!()
-    }
-
-    /// Housekeeping for some microseconds: frees garbage, unlinks dead entries, expires keys. Called every 100 ms or more often, and until
-    /// it answers `false` (nothing left to do now) with other work in between.
-    pub fn tick(&self, now_ms: i64) -> bool {
-        unimplemented!()
-    }
-
-    /// Deletes all keys of one database, or of all.
-    pub fn flush(&self, database: Option<usize>) {
-        unimplemented!()
-    }
-
-    /// Swaps two databases for all clients at once.
-    pub fn swap_databases(&self, first: usize, second: usize) {
-        unimplemented!()
+impl Drop for Store {
+    fn drop(&mut self) {
+        for table in &mut self.databases {
+            // Relaxed: the store is ours alone.
+            let table = table.load(Ordering::Relaxed);
+            // SAFETY: made by Box::into_raw in `new` or `replace_tables`; workers hold the store, so none is left.
+            drop(unsafe { Box::from_raw(table) });
+        }
     }
 }

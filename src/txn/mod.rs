@@ -1,5 +1,8 @@
 //! Transactions: what one attempt of a command read and wants to write, and its commit.
 
+mod commit;
+mod limits;
 mod transaction;
 
-pub use transaction::{KeyId, RuntimeLimits, Transaction};
+pub use limits::RuntimeLimits;
+pub use transaction::{KeyId, Scratch, Transaction};

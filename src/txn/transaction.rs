@@ -1,146 +1,592 @@
-//! What a command sees of the keyspace.
-#![allow(unused_variables, missing_docs, reason = "signatures only until the core branch lands")]
+//! What a command sees of the keyspace: a read set of entries with the roots seen, and a write set of roots to install.
+//!
+//! A command opens keys, reads roots, and leaves new roots; it does nothing else. [`Transaction::run`] runs it, commits, and runs it again
+//! when another thread was faster. The commit itself is in `commit.rs`.
 
+use super::commit::Outcome;
+use super::limits::RuntimeLimits;
+use crate::limits::LOST_ATTEMPTS_BEFORE_ELDER;
+use crate::store::claim::Record;
+use crate::store::entry::Entry;
+use crate::store::table::{Inserted, Table};
+use crate::store::word::{State, Word};
+use crate::store::worker::ElderHolds;
+use crate::store::{Pin, Section, Worker};
 use crate::types::{Attempt, NewRoot, Root};
-use std::marker::PhantomData;
+use std::ptr::NonNull;
 
 /// A key opened by this attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct KeyId(pub(crate) u32);
 
-/// One attempt of a command (or of a whole EXEC or script). Commands read roots and leave new roots; the dispatcher commits, and runs the
-/// command again on conflict.
-pub struct Transaction<'w> {
-    worker: PhantomData<&'w ()>,
+/// What the attempt wants to leave in a key.
+#[derive(Debug)]
+pub(super) enum Pending {
+    /// Nothing else than what is there.
+    Unchanged,
+    /// This value.
+    Value(NewRoot),
+    /// No value.
+    Deleted,
 }
 
-/// The settings that commands obey, as they stood when the attempt began.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RuntimeLimits {
-    /// `proto-max-bulk-len`: the longest string, in bytes.
-    pub proto_max_bulk_len: u64,
-    /// `list-max-listpack-size`: elements (positive) or a size class of 4 KiB doubled (negative) up to which a list is called a listpack.
-    pub list_max_listpack_size: i32,
-    /// Whether `maxmemory-policy` is one of the LFU kind, so that access words hold a counter and not a clock.
-    pub lfu: bool,
-    /// `lfu-decay-time`: minutes after which an unused key's counter loses one; 0 is never.
-    pub lfu_decay_minutes: u32,
-    /// Whether small integers count as shared objects (OBJECT REFCOUNT): not under `maxmemory` with an LRU or LFU policy.
-    pub shared_integers: bool,
+/// One key that the attempt has opened.
+#[derive(Debug)]
+pub(super) struct Opened {
+    pub(super) hash: u64,
+    key: (u32, u32),
+    pub(super) database: u16,
+    /// The seen root's nodes live on, in the pending root or in one moved to another key: only its header is retired.
+    pub(super) shares_nodes: bool,
+    pub(super) pending: Pending,
+    pub(super) entry: Option<NonNull<Entry>>,
+    /// The word as it was read; what a CAS expects.
+    pub(super) word: Word,
+    /// What the word stood for; what validation compares.
+    pub(super) seen: Word,
 }
 
-impl Default for RuntimeLimits {
-    fn default() -> Self {
-        Self {
-            proto_max_bulk_len: 512 * 1024 * 1024,
-            list_max_listpack_size: -2,
-            lfu: false,
-            lfu_decay_minutes: 1,
-            shared_integers: true,
+impl Opened {
+    /// The value that was there.
+    pub(super) fn seen_root(&self) -> Option<NonNull<Root>> {
+        match self.seen.state() {
+            State::Live(root) => Some(root),
+            _ => None,
         }
     }
+
+    pub(super) fn is_changed(&self) -> bool {
+        !matches!(self.pending, Pending::Unchanged)
+    }
+}
+
+/// Memory that transactions of one thread use again and again.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    pub(super) opened: Vec<Opened>,
+    /// The opened keys' bytes, one after the other.
+    keys: Vec<u8>,
+    /// Open addressing from hash to position in `opened`, used once there are more than [`LINEAR_SEARCH_MAX`].
+    index: Vec<u32>,
+    pub(super) attempt: Attempt,
+    /// Trees that were pending and then overwritten in the same attempt.
+    pub(super) abandoned: Vec<NewRoot>,
+    pub(super) order: Vec<u32>,
+    hits: u64,
+    misses: u64,
+}
+
+/// Opened keys up to which a key is looked for one by one.
+const LINEAR_SEARCH_MAX: usize = 8;
+
+/// One attempt of a command (or of a whole EXEC or script), within one section.
+pub struct Transaction<'w> {
+    pub(super) section: Section<'w>,
+    pub(super) scratch: &'w mut Scratch,
+    database: usize,
+    limits: RuntimeLimits,
+    /// The elder's commit, which claims each key as it is opened.
+    pub(super) elder: Option<Box<Record>>,
+    /// An opened key could not be read because the elder holds it: the attempt is void.
+    pub(super) elder_holds: bool,
+    /// A hash computed ahead of the command, with the address of the key's bytes.
+    hint: Option<(*const u8, u64)>,
 }
 
 impl<'w> Transaction<'w> {
-    /// The settings that commands obey.
-    pub fn limits(&self) -> RuntimeLimits {
-        unimplemented!()
+    /// Begins a section on `worker`; commands run in `database` under these settings.
+    pub fn new(worker: &'w Worker, scratch: &'w mut Scratch, database: usize, limits: RuntimeLimits) -> Self {
+        let section = worker.enter();
+        debug_assert!(scratch.opened.is_empty());
+        Self { section, scratch, database, limits, elder: None, elder_holds: false, hint: None }
     }
 
-    /// The attempt's one reading of the wall clock, in milliseconds of Unix time.
+    /// Runs `step` and commits what it left, again and again until the commit succeeds. `step` is pure but for the transaction and what it
+    /// resets itself: it may run many times. Nothing of its result may be shown to anybody before this returns.
+    ///
+    /// Ends because a lost attempt means that another thread's commit succeeded or aborted this one, and after some losses
+    /// the transaction becomes the elder, which loses to nobody.
+    #[inline]
+    pub fn run<T>(&mut self, mut step: impl FnMut(&mut Self) -> T) -> T {
+        let mut lost = 0;
+        loop {
+            self.begin();
+            let result = step(self);
+            match self.commit() {
+                Outcome::Committed => {
+                    self.finish();
+                    return result;
+                }
+                outcome => self.prepare_retry(outcome, &mut lost),
+            }
+        }
+    }
+
+    #[inline]
+    fn begin(&mut self) {
+        let attempt = self.section.worker().next_attempt();
+        self.scratch.attempt.begin(attempt);
+    }
+
+    /// After a successful commit: counts, and forgets the read and write sets.
+    #[inline]
+    fn finish(&mut self) {
+        if self.elder.is_some() {
+            self.end_elder();
+        }
+        let statistics = self.section.worker().statistics();
+        if self.scratch.hits != 0 {
+            statistics.keyspace_hits.add(self.scratch.hits);
+        }
+        if self.scratch.misses != 0 {
+            statistics.keyspace_misses.add(self.scratch.misses);
+        }
+        self.clear();
+    }
+
+    #[inline]
+    fn clear(&mut self) {
+        let scratch = &mut *self.scratch;
+        if scratch.opened.len() > LINEAR_SEARCH_MAX {
+            scratch.index.clear();
+        }
+        scratch.opened.clear();
+        scratch.keys.clear();
+        scratch.hits = 0;
+        scratch.misses = 0;
+        self.hint = None;
+    }
+
+    /// Undoes an attempt: frees what it made and nothing that it shares (rule 2).
+    fn undo(&mut self) {
+        self.release_elder_claims();
+        self.elder_holds = false;
+        self.clear();
+        self.scratch.abandoned.clear();
+        self.scratch.attempt.fail();
+    }
+
+    #[cold]
+    fn prepare_retry(&mut self, outcome: Outcome, lost: &mut u32) {
+        let worker = self.section.worker();
+        worker.statistics().conflicts.add(1);
+        self.undo();
+        *lost += 1;
+        match outcome {
+            // Unpinned and idle while the elder works, so that neither garbage nor the gate waits for it.
+            Outcome::ElderHolds => self.section.renew_after(|| worker.wait_for_elder()),
+            _ if *lost >= LOST_ATTEMPTS_BEFORE_ELDER && self.elder.is_none() && worker.take_elder() => {
+                self.elder = Some(Record::new(LINEAR_SEARCH_MAX, true));
+            }
+            // An elder whose attempt was void in itself (no such case is known) begins anew under the same token.
+            _ if self.elder.is_some() => self.elder = Some(Record::new(LINEAR_SEARCH_MAX, true)),
+            _ => {}
+        }
+    }
+
+    /// Ends the section and begins another between two commands (rule 10), so that garbage is freed and the gate's holder does not wait
+    /// long.
+    pub fn renew(&mut self) {
+        debug_assert!(self.scratch.opened.is_empty() && self.elder.is_none());
+        self.section.renew();
+    }
+
+    /// The settings that commands obey.
+    #[inline]
+    pub fn limits(&self) -> RuntimeLimits {
+        self.limits
+    }
+
+    /// The attempt's one reading of the wall clock, in milliseconds of Unix time (rule 9).
+    #[inline]
     pub fn now_ms(&self) -> i64 {
-        unimplemented!()
+        self.section.now().unix_ms
     }
 
     /// The client's database.
+    #[inline]
     pub fn database(&self) -> usize {
-        unimplemented!()
+        self.database
+    }
+
+    /// Sets the client's database for the commands to come.
+    pub fn select(&mut self, database: usize) {
+        debug_assert!(database < self.databases());
+        self.database = database;
     }
 
     /// Number of databases.
     pub fn databases(&self) -> usize {
-        unimplemented!()
+        self.section.worker().store().databases()
+    }
+
+    /// The database's table, for prefetching.
+    #[inline]
+    pub fn table(&self) -> &Table {
+        self.table_of(self.database)
+    }
+
+    /// Proof of being inside a section.
+    #[inline]
+    pub fn pin(&self) -> Pin<'_> {
+        self.section.pin()
+    }
+
+    #[inline]
+    pub(super) fn table_of(&self, database: usize) -> &Table {
+        self.section.worker().store().table(database, self.section.pin())
+    }
+
+    /// Gives the hash of a key that the next command will open, if its bytes lie at the same address.
+    #[inline]
+    pub fn hint(&mut self, key: &[u8], hash: u64) {
+        self.hint = Some((key.as_ptr(), hash));
     }
 
     /// Opens a key of the client's database. The same key always gives the same id. An expired value is deleted first.
+    #[inline]
     pub fn open(&mut self, key: &[u8]) -> KeyId {
-        self.open_in(self.database(), key)
+        self.open_in(self.database, key)
     }
 
     /// Opens a key of another database, `database < self.databases()`.
+    #[inline]
     pub fn open_in(&mut self, database: usize, key: &[u8]) -> KeyId {
-        unimplemented!()
+        let hash = match self.hint {
+            Some((address, hash)) if address == key.as_ptr() => hash,
+            _ => self.section.worker().store().hash(key),
+        };
+        let position = self.scratch.opened.len();
+        if position > 0
+            && let Some(known) = self.find_opened(database, hash, key)
+        {
+            return known;
+        }
+        let (entry, word, seen) = match self.read(database, hash, key) {
+            Ok(read) => read,
+            Err(ElderHolds) => {
+                self.elder_holds = true;
+                (None, Word::VACANT, Word::VACANT)
+            }
+        };
+        let from = self.scratch.keys.len() as u32;
+        self.scratch.keys.extend_from_slice(key);
+        self.scratch.opened.push(Opened {
+            hash,
+            key: (from, key.len() as u32),
+            database: database as u16,
+            shares_nodes: false,
+            pending: Pending::Unchanged,
+            entry,
+            word,
+            seen,
+        });
+        if position >= LINEAR_SEARCH_MAX {
+            self.add_to_index();
+        }
+        KeyId(position as u32)
+    }
+
+    pub(super) fn key_of(&self, opened: &Opened) -> &[u8] {
+        let (from, length) = opened.key;
+        &self.scratch.keys[from as usize..][..length as usize]
+    }
+
+    fn find_opened(&self, database: usize, hash: u64, key: &[u8]) -> Option<KeyId> {
+        let scratch = &*self.scratch;
+        let is_it = |opened: &Opened| {
+            opened.hash == hash && usize::from(opened.database) == database && self.key_of(opened) == key
+        };
+        if scratch.opened.len() <= LINEAR_SEARCH_MAX {
+            return scratch.opened.iter().position(is_it).map(|position| KeyId(position as u32));
+        }
+        let mask = scratch.index.len() - 1;
+        let mut place = hash as usize & mask;
+        loop {
+            match scratch.index[place] {
+                0 => return None,
+                found if is_it(&scratch.opened[found as usize - 1]) => return Some(KeyId(found - 1)),
+                _ => place = (place + 1) & mask,
+            }
+        }
+    }
+
+    /// Files the key opened last, making the index anew when it is half full.
+    fn add_to_index(&mut self) {
+        let scratch = &mut *self.scratch;
+        let count = scratch.opened.len();
+        let first = if scratch.index.len() < 2 * count {
+            let room = (4 * count).next_power_of_two();
+            scratch.index.clear();
+            scratch.index.resize(room, 0);
+            0
+        } else {
+            count - 1
+        };
+        let mask = scratch.index.len() - 1;
+        for position in first..count {
+            let mut place = scratch.opened[position].hash as usize & mask;
+            while scratch.index[place] != 0 {
+                place = (place + 1) & mask;
+            }
+            scratch.index[place] = position as u32 + 1;
+        }
+    }
+
+    /// Reads a key's word, deleting an expired root first. As the elder, claims it.
+    #[inline]
+    fn read(
+        &mut self,
+        database: usize,
+        hash: u64,
+        key: &[u8],
+    ) -> Result<(Option<NonNull<Entry>>, Word, Word), ElderHolds> {
+        loop {
+            let worker = self.section.worker();
+            let pin = self.section.pin();
+            let table = worker.store().table(database, pin);
+            let entry = match table.find(hash, key, pin) {
+                Some(entry) => entry,
+                None if self.elder.is_none() => return Ok((None, Word::VACANT, Word::VACANT)),
+                None => super::commit::placeholder(worker, table, hash, key, pin),
+            };
+            let word = entry.load();
+            let seen = word.resolve();
+            match seen.state() {
+                State::Dead => continue,
+                State::Live(root) => {
+                    // SAFETY: read from the entry's word under the pin.
+                    let root = unsafe { root.as_ref() };
+                    if root.is_expired(self.section.now().unix_ms) {
+                        worker.expire(table, entry, word, root, pin)?;
+                        continue;
+                    }
+                }
+                _ => {}
+            }
+            let entry = NonNull::from(entry);
+            if self.elder.is_some() {
+                match self.claim_as_elder(entry, word) {
+                    Some(word) => return Ok((Some(entry), word, seen)),
+                    None => continue,
+                }
+            }
+            return Ok((Some(entry), word, seen));
+        }
     }
 
     /// Brings the memory of many keys nearer before they are opened one by one (MGET, MSET, DEL of many).
     pub fn prefetch<'k>(&mut self, keys: impl Iterator<Item = &'k [u8]> + Clone) {
-        unimplemented!()
+        let store = self.section.worker().store();
+        let pin = self.section.pin();
+        let table = store.table(self.database, pin);
+        let hashes: smallvec::SmallVec<[u64; 64]> = keys.map(|key| store.hash(key)).collect();
+        hashes.iter().for_each(|hash| table.prefetch_head(*hash));
+        hashes.iter().for_each(|hash| table.prefetch_entry(*hash, pin));
+        hashes.iter().for_each(|hash| table.prefetch_root(*hash, pin));
     }
 
     /// The key's value as this attempt sees it (its own writes included); `None` where there is none.
+    #[inline]
     pub fn root(&self, key: KeyId) -> Option<&Root> {
-        unimplemented!()
+        let opened = &self.scratch.opened[key.0 as usize];
+        root_of(opened)
     }
 
     /// The key's value together with the attempt, for a new tree made from what is read (COPY, a string that becomes a rope).
     pub fn root_and_attempt(&mut self, key: KeyId) -> (Option<&Root>, &mut Attempt) {
-        unimplemented!()
+        let scratch = &mut *self.scratch;
+        (root_of(&scratch.opened[key.0 as usize]), &mut scratch.attempt)
     }
 
     /// Replaces the key's value, whatever it was.
+    #[inline]
     pub fn set(&mut self, key: KeyId, value: NewRoot) {
-        unimplemented!()
+        value.root().touch(self.new_access());
+        self.put(key, Pending::Value(value));
+    }
+
+    #[inline]
+    fn put(&mut self, key: KeyId, pending: Pending) {
+        let scratch = &mut *self.scratch;
+        let before = std::mem::replace(&mut scratch.opened[key.0 as usize].pending, pending);
+        if let Pending::Value(before) = before
+            && before.root().has_nodes()
+        {
+            scratch.abandoned.push(before);
+        }
     }
 
     /// Deletes the key; whether there was a value.
     pub fn delete(&mut self, key: KeyId) -> bool {
-        unimplemented!()
+        let existed = self.root(key).is_some();
+        if existed {
+            self.put(key, Pending::Deleted);
+        }
+        existed
     }
 
     /// The key's value to be changed in place: a pending root that shares all nodes with the present one, made at the first call of this
     /// attempt (for `List` and `Rope`; short strings are replaced with `set`). `None` where there is no value.
     pub fn edit(&mut self, key: KeyId) -> Option<(&mut NewRoot, &mut Attempt)> {
-        unimplemented!()
+        let access = self.new_access();
+        let scratch = &mut *self.scratch;
+        let opened = &mut scratch.opened[key.0 as usize];
+        if let Pending::Unchanged = opened.pending {
+            let root = root_of(opened)?;
+            let copy = NewRoot::with_expiry(root, root.expiry_ms());
+            copy.root().touch(access);
+            opened.shares_nodes = root.has_nodes();
+            opened.pending = Pending::Value(copy);
+        }
+        match &mut opened.pending {
+            Pending::Value(value) => Some((value, &mut scratch.attempt)),
+            _ => None,
+        }
     }
 
     /// Gives the key's value another deadline. The key must have a value.
     pub fn set_expiry(&mut self, key: KeyId, expiry_ms: Option<i64>) {
-        unimplemented!()
+        let opened = &mut self.scratch.opened[key.0 as usize];
+        let Some(root) = root_of(opened) else { return };
+        let value = NewRoot::with_expiry(root, expiry_ms);
+        value.root().touch(root.access());
+        if !opened.is_changed() {
+            opened.shares_nodes = root.has_nodes();
+        }
+        // A pending root that is replaced here frees its header only: the new one has its nodes.
+        opened.pending = Pending::Value(value);
     }
 
     /// Moves the value out: the key is deleted and the value, with its nodes and its deadline, can be `set` to another key (RENAME, MOVE).
     pub fn take(&mut self, key: KeyId) -> Option<NewRoot> {
-        unimplemented!()
+        let opened = &mut self.scratch.opened[key.0 as usize];
+        if let Pending::Unchanged = opened.pending {
+            let root = root_of(opened)?;
+            let moved = NewRoot::with_expiry(root, root.expiry_ms());
+            opened.shares_nodes = root.has_nodes();
+            opened.pending = Pending::Deleted;
+            return Some(moved);
+        }
+        match std::mem::replace(&mut opened.pending, Pending::Deleted) {
+            Pending::Value(value) => Some(value),
+            _ => None,
+        }
     }
 
     /// Where nodes of new trees are listed (COPY, first push to a list).
     pub fn attempt(&mut self) -> &mut Attempt {
-        unimplemented!()
+        &mut self.scratch.attempt
     }
 
     /// Counts one look-up for INFO's keyspace_hits and keyspace_misses (once, after commit).
+    #[inline]
     pub fn count_lookup(&mut self, hit: bool) {
-        unimplemented!()
+        if hit {
+            self.scratch.hits += 1;
+        } else {
+            self.scratch.misses += 1;
+        }
     }
 
     /// Marks the key's value as used now, for OBJECT IDLETIME and eviction.
+    #[inline]
     pub fn touch(&self, key: KeyId) {
-        unimplemented!()
+        if let Some(root) = self.root(key) {
+            root.touch(self.limits.touched(root.access(), self.now_ms()));
+        }
+    }
+
+    /// The access clock word of a value made now.
+    #[inline]
+    fn new_access(&self) -> u32 {
+        self.limits.new_access(self.now_ms())
     }
 
     /// Visits the live keys of the client's database that lie in the next `buckets` buckets from `cursor` on, and gives the next
-    /// cursor (0 at the end). Redis' guarantees: a key present throughout is visited at least once.
+    /// cursor (0 at the end). Redis' guarantees: a key present throughout is visited at least once. The cursor is the bucket's
+    /// number with its bits reversed, as Redis' is, so it stays valid when the table grows (rule 20).
     pub fn scan(&mut self, cursor: u64, buckets: usize, visit: &mut dyn FnMut(&[u8], &Root)) -> u64 {
-        unimplemented!()
+        let pin = self.section.pin();
+        let table = self.section.worker().store().table(self.database, pin);
+        let bits = table.bits();
+        let from = (cursor & ((1 << bits) - 1)).reverse_bits() >> (64 - bits);
+        let next = table.walk(from, bits, buckets.max(1) as u64, pin, &mut |entry| {
+            if let Some(root) = self.live(entry) {
+                visit(entry.key(), root);
+            }
+        });
+        next.map_or(0, |bucket| bucket.reverse_bits() >> (64 - bits))
     }
 
-    /// A live key chosen uniformly from the client's database.
+    /// The entry's value, unless it is deleted or expired.
+    fn live<'a>(&'a self, entry: &'a Entry) -> Option<&'a Root> {
+        let State::Live(root) = entry.load().resolve().state() else { return None };
+        // SAFETY: read from the entry's word under the pin, which `self` holds.
+        let root = unsafe { root.as_ref() };
+        (!root.is_expired(self.now_ms())).then_some(root)
+    }
+
+    /// A live key chosen uniformly from the client's database (rule 21): a random bucket, accepted with a probability that grows with its
+    /// number of keys, then a random key of it. In a table that is almost empty a whole walk takes the place of many blind draws.
     pub fn random_key(&mut self) -> Option<Vec<u8>> {
-        unimplemented!()
+        const DRAWS_MAX: usize = 256;
+        const KEYS_PER_BUCKET: usize = 8;
+        let pin = self.section.pin();
+        let table = self.section.worker().store().table(self.database, pin);
+        let bits = table.bits();
+        let mut random = crate::random::Random::from_entropy();
+        let mut keys: Vec<&[u8]> = Vec::new();
+        for _ in 0..DRAWS_MAX {
+            keys.clear();
+            table.walk(random.below(1 << bits), bits, 1, pin, &mut |entry| {
+                if self.live(entry).is_some() {
+                    keys.push(entry.key());
+                }
+            });
+            if !keys.is_empty() && random.below(KEYS_PER_BUCKET as u64) < keys.len() as u64 {
+                return Some(keys[random.below(keys.len() as u64) as usize].to_vec());
+            }
+        }
+        let mut seen = 0;
+        let mut chosen = None;
+        table.walk(0, bits, u64::MAX, pin, &mut |entry| {
+            if self.live(entry).is_some() {
+                seen += 1;
+                if random.below(seen) == 0 {
+                    chosen = Some(entry.key());
+                }
+            }
+        });
+        chosen.map(<[u8]>::to_vec)
     }
 
     /// Number of keys in the client's database (expired ones not yet deleted included, as in Redis).
     pub fn key_count(&mut self) -> u64 {
-        unimplemented!()
+        self.table().keys()
     }
 }
+
+impl Drop for Transaction<'_> {
+    /// Where a command panicked: releases its claims and frees what it made (rule 17).
+    fn drop(&mut self) {
+        if !self.scratch.opened.is_empty() || self.elder.is_some() {
+            self.undo();
+            if self.elder.take().is_some() {
+                self.section.worker().release_elder();
+            }
+        }
+    }
+}
+
+#[inline]
+fn root_of(opened: &Opened) -> Option<&Root> {
+    match &opened.pending {
+        Pending::Value(value) => Some(value.root()),
+        Pending::Deleted => None,
+        // SAFETY: read from the entry's word under the pin that the transaction holds since before.
+        Pending::Unchanged => opened.seen_root().map(|root| unsafe { root.as_ref() }),
+    }
+}
+
+pub(super) use Inserted as TableInserted;
