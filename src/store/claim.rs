@@ -60,11 +60,7 @@ pub struct Claim {
 impl Record {
     /// A new commit with room for `claims` claims before another chunk is made.
     pub fn new(claims: usize, is_elder: bool) -> Box<Self> {
-        Box::new(Self {
-            status: AtomicU8::new(UNDECIDED),
-            is_elder,
-            chunks: vec![Vec::with_capacity(claims.max(1))],
-        })
+        Box::new(Self { status: AtomicU8::new(UNDECIDED), is_elder, chunks: vec![Vec::with_capacity(claims.max(1))] })
     }
 
     /// Whether others leave this commit alone.

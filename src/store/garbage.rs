@@ -119,7 +119,9 @@ impl DropQueue {
             Some(sender) => match sender.try_send(item) {
                 Ok(()) => return,
                 Err(error) => match error {
-                    std::sync::mpsc::TrySendError::Full(item) | std::sync::mpsc::TrySendError::Disconnected(item) => item,
+                    std::sync::mpsc::TrySendError::Full(item) | std::sync::mpsc::TrySendError::Disconnected(item) => {
+                        item
+                    }
                 },
             },
             None => item,

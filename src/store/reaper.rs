@@ -52,13 +52,18 @@ impl Reaper {
         let flag = ripe.clone();
         // Release: pairs with the Acquire in `take_ripe`: the grace period lies between the tombstones and the unlinking.
         guard.defer(move || flag.store(true, Ordering::Release));
-        self.sealed.push_back(Batch { items: std::mem::replace(&mut self.open, Vec::with_capacity(REAPER_BATCH)), ripe });
+        self.sealed
+            .push_back(Batch { items: std::mem::replace(&mut self.open, Vec::with_capacity(REAPER_BATCH)), ripe });
     }
 
     /// A batch whose grace period is over.
     pub(super) fn take_ripe(&mut self) -> Option<Vec<Mourned>> {
         // Acquire: pairs with the Release in `seal`.
-        if self.sealed.front()?.ripe.load(Ordering::Acquire) { self.sealed.pop_front().map(|batch| batch.items) } else { None }
+        if self.sealed.front()?.ripe.load(Ordering::Acquire) {
+            self.sealed.pop_front().map(|batch| batch.items)
+        } else {
+            None
+        }
     }
 
     /// Entries that wait.

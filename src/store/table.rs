@@ -367,11 +367,7 @@ impl Table {
 
     /// Sums counters that only grow, removals first, until two rounds agree; then the difference stood at one moment. With writers that
     /// never pause the last of a bounded number of rounds is taken.
-    fn difference(
-        &self,
-        added: impl Fn(&Counts) -> &OwnedCounter,
-        removed: impl Fn(&Counts) -> &OwnedCounter,
-    ) -> u64 {
+    fn difference(&self, added: impl Fn(&Counts) -> &OwnedCounter, removed: impl Fn(&Counts) -> &OwnedCounter) -> u64 {
         const ROUNDS_MAX: usize = 8;
         let read = || {
             let removed: u64 = self.counts.iter().map(|counts| removed(counts).get()).sum();

@@ -492,11 +492,7 @@ impl Drop for Section<'_> {
 }
 
 impl<'g> Pin<'g> {
-    pub(crate) fn guard(self) -> &'g Guard {
-        self.guard
-    }
-
-    pub(super) fn worker_index(self) -> usize {
+    pub(crate) fn worker_index(self) -> usize {
         self.worker.index
     }
 

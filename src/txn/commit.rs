@@ -12,11 +12,11 @@
 //! Linearization: the CAS of the word; the CAS of the commit's status; the end of the first collect. Progress: single-key commits lock-free (but
 //! on a key that the elder holds), multi-key commits obstruction-free, with the elder against starvation.
 
-use super::transaction::{Opened, Pending, TableInserted, Transaction};
+use super::transaction::{Opened, Pending, Transaction};
 use crate::store::claim::{Claim, Record};
 use crate::store::entry::Entry;
 use crate::store::garbage::Retired;
-use crate::store::table::Table;
+use crate::store::table::{Inserted, Table};
 use crate::store::word::{State, Word};
 use crate::store::worker::ElderHolds;
 use crate::store::{Pin, Worker};
@@ -149,13 +149,13 @@ impl Transaction<'_> {
         let (root, _) = new_root(&mut opened.pending, stamp);
         let opened = &self.scratch.opened[0];
         match table.insert(opened.hash, self.key_of(opened), Word::root(root, false), pin) {
-            TableInserted::New(entry) => {
+            Inserted::New(entry) => {
                 let change = Change { before: Word::VACANT, after: Some(root) };
                 settle_accounts(worker, table, entry, &change, false, pin);
                 self.retire_nodes();
                 Outcome::Committed
             }
-            TableInserted::Exists(_) => {
+            Inserted::Exists(_) => {
                 // SAFETY: published to nobody: the insertion was refused.
                 self.scratch.opened[0].pending = unsafe { give_back(root, false) };
                 Outcome::Conflict
@@ -333,8 +333,8 @@ impl Transaction<'_> {
 /// The key's entry, made without a value where there is none, and then queued to be unlinked in case nobody gives it one.
 pub(super) fn placeholder<'g>(worker: &Worker, table: &'g Table, hash: u64, key: &[u8], pin: Pin<'g>) -> &'g Entry {
     match table.insert(hash, key, Word::VACANT.queued(), pin) {
-        TableInserted::Exists(entry) => entry,
-        TableInserted::New(entry) => {
+        Inserted::Exists(entry) => entry,
+        Inserted::New(entry) => {
             worker.after_delete(table, entry, Word::VACANT, 0, pin);
             entry
         }
@@ -377,7 +377,9 @@ fn release_one(entry: &Entry, claim: &Claim) {
     let left = claim.resolve();
     loop {
         let word = entry.load();
-        if word.state() != State::Claimed(NonNull::from(claim)) || entry.compare_exchange(word, left.keeping(word)).is_ok() {
+        if word.state() != State::Claimed(NonNull::from(claim))
+            || entry.compare_exchange(word, left.keeping(word)).is_ok()
+        {
             return;
         }
         // Only the hooked bit can have changed, or another thread has replaced the claim: both are seen in the next round.
@@ -389,8 +391,8 @@ fn release_one(entry: &Entry, claim: &Claim) {
 fn queue_deletions(record: &Record) -> smallvec::SmallVec<[NonNull<Claim>; 8]> {
     let mut queued = smallvec::SmallVec::new();
     for claim in record.claims() {
-        let deletes = matches!(claim.desired().state(), State::Tombstone(_))
-            && matches!(claim.expected.state(), State::Live(_));
+        let deletes =
+            matches!(claim.desired().state(), State::Tombstone(_)) && matches!(claim.expected.state(), State::Live(_));
         if !deletes {
             continue;
         }
@@ -440,14 +442,7 @@ fn stamp_of(word: Word) -> u64 {
 
 /// After a key has changed: retires the old root, counts, and files the new deadline.
 #[inline]
-fn settle_accounts(
-    worker: &Worker,
-    table: &Table,
-    entry: &Entry,
-    change: &Change,
-    shares_nodes: bool,
-    pin: Pin<'_>,
-) {
+fn settle_accounts(worker: &Worker, table: &Table, entry: &Entry, change: &Change, shares_nodes: bool, pin: Pin<'_>) {
     let Some(after) = change.after else { return };
     // SAFETY: published by this commit, and pinned since.
     let after = unsafe { after.as_ref() };

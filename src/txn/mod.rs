@@ -2,6 +2,8 @@
 
 mod commit;
 mod limits;
+#[cfg(all(test, not(caswell_loom)))]
+mod tests;
 mod transaction;
 
 pub use limits::RuntimeLimits;

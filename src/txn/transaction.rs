@@ -8,7 +8,7 @@ use super::limits::RuntimeLimits;
 use crate::limits::LOST_ATTEMPTS_BEFORE_ELDER;
 use crate::store::claim::Record;
 use crate::store::entry::Entry;
-use crate::store::table::{Inserted, Table};
+use crate::store::table::Table;
 use crate::store::word::{State, Word};
 use crate::store::worker::ElderHolds;
 use crate::store::{Pin, Section, Worker};
@@ -131,9 +131,7 @@ impl<'w> Transaction<'w> {
     /// After a successful commit: counts, and forgets the read and write sets.
     #[inline]
     fn finish(&mut self) {
-        if self.elder.is_some() {
-            self.end_elder();
-        }
+        debug_assert!(self.elder.is_none());
         let statistics = self.section.worker().statistics();
         if self.scratch.hits != 0 {
             statistics.keyspace_hits.add(self.scratch.hits);
@@ -178,8 +176,6 @@ impl<'w> Transaction<'w> {
             _ if *lost >= LOST_ATTEMPTS_BEFORE_ELDER && self.elder.is_none() && worker.take_elder() => {
                 self.elder = Some(Record::new(LINEAR_SEARCH_MAX, true));
             }
-            // An elder whose attempt was void in itself (no such case is known) begins anew under the same token.
-            _ if self.elder.is_some() => self.elder = Some(Record::new(LINEAR_SEARCH_MAX, true)),
             _ => {}
         }
     }
@@ -588,5 +584,3 @@ fn root_of(opened: &Opened) -> Option<&Root> {
         Pending::Unchanged => opened.seen_root().map(|root| unsafe { root.as_ref() }),
     }
 }
-
-pub(super) use Inserted as TableInserted;
