@@ -5,6 +5,7 @@ pub mod args;
 mod context;
 pub mod error;
 pub mod family;
+pub mod float_text;
 pub mod help;
 pub mod keys;
 pub mod spec;

@@ -1,5 +1,6 @@
 //! Immutable values and the nodes they are made of.
 
+pub mod access;
 pub mod list;
 pub mod node;
 pub mod root;
