@@ -97,6 +97,12 @@ pub fn from_integer(number: i64) -> LongDouble {
     LongDouble::from_i128(i128::from(number)).value
 }
 
+/// The sum, rounded to nearest; `None` when it is infinite or no number.
+pub fn add(first: LongDouble, second: LongDouble) -> Option<LongDouble> {
+    let sum = (first + second).value;
+    sum.is_finite().then_some(sum)
+}
+
 /// Digits behind the point that are written.
 const DECIMALS: u32 = 17;
 

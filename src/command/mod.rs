@@ -3,12 +3,16 @@
 pub mod args;
 #[cfg(feature = "server")]
 mod context;
+pub mod deadline;
 pub mod error;
 pub mod family;
 pub mod float_text;
 pub mod help;
 pub mod keys;
+pub mod listpack;
+pub mod lookup;
 pub mod spec;
+pub mod string_value;
 pub mod table;
 
 #[cfg(feature = "server")]

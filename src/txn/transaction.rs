@@ -475,6 +475,11 @@ impl<'w> Transaction<'w> {
         &mut self.scratch.attempt
     }
 
+    /// Bytes that a key takes with its entry, its root and all nodes; `None` where there is no value.
+    pub fn memory_bytes(&self, key: KeyId) -> Option<usize> {
+        unimplemented!()
+    }
+
     /// Counts one look-up for INFO's keyspace_hits and keyspace_misses (once, after commit).
     #[inline]
     pub fn count_lookup(&mut self, hit: bool) {

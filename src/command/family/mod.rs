@@ -2,6 +2,9 @@
 
 #[cfg(feature = "server")]
 pub mod command;
+pub mod generic;
+pub mod list;
+pub mod string;
 
 use super::spec::Row;
 
@@ -9,4 +12,7 @@ use super::spec::Row;
 pub static FAMILIES: &[&[Row]] = &[
     #[cfg(feature = "server")]
     command::ROWS,
+    generic::ROWS,
+    list::ROWS,
+    string::ROWS,
 ];

@@ -1,0 +1,931 @@
+//! Keys of any type.
+
+use crate::command::args::{Args, parse_integer};
+use crate::command::deadline::{DeadlineForm, invalid_expire_time};
+use crate::command::error::{CommandError, CommandResult};
+use crate::command::help;
+use crate::command::listpack;
+use crate::command::lookup::{peek, prefetch, read};
+use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
+use crate::glob;
+use crate::resp::Reply;
+use crate::txn::{KeyId, Transaction};
+use crate::types::{Kind, NewRoot, Root, StringEncoding, View, access};
+
+const KEY: Argument = Argument::key("key", 0);
+const EXPIRE_CONDITION: Argument = Argument::one_of(
+    "condition",
+    &[Argument::word("nx", "NX"), Argument::word("xx", "XX"), Argument::word("gt", "GT"), Argument::word("lt", "LT")],
+)
+.since("7.0.0")
+.optional();
+
+/// The commands of this family.
+pub static ROWS: &[Row] = &[
+    Row {
+        name: "copy",
+        summary: "Stores a copy of a value under another key.",
+        handler: Handler::Data(copy),
+        arity: -3,
+        flags: Flags::WRITE.or(Flags::DENYOOM),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::READ), KeySpec::one(2, KeyFlags::REPLACE)],
+        since: "6.2.0",
+        group: Group::Generic,
+        complexity: "O(N) with N the nested items of a collection, O(1) for strings",
+        arguments: &[
+            Argument::key("source", 0),
+            Argument::key("destination", 1),
+            Argument::integer("destination-db").token("DB").optional(),
+            Argument::word("replace", "REPLACE").optional(),
+        ],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "del",
+        summary: "Deletes keys.",
+        handler: Handler::Data(del),
+        arity: -2,
+        flags: Flags::WRITE,
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::many(1, 1, KeyFlags::REMOVE)],
+        tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
+        group: Group::Generic,
+        complexity: "O(N) with N keys, and for each collection O(M) with M its elements",
+        arguments: &[KEY.multiple()],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "exists",
+        summary: "Counts how many of the named keys exist; a key named twice counts twice.",
+        handler: Handler::Data(exists),
+        arity: -2,
+        flags: Flags::READONLY.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::many(1, 1, KeyFlags::RO)],
+        tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
+        group: Group::Generic,
+        complexity: "O(N) with N keys",
+        history: &[("3.0.3", "Several keys.")],
+        arguments: &[KEY.multiple()],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "expire",
+        summary: "Lets a key expire after some seconds.",
+        handler: Handler::Data(expire),
+        arity: -3,
+        flags: Flags::WRITE.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::CHANGE)],
+        group: Group::Generic,
+        history: &[("7.0.0", "Options `NX`, `XX`, `GT` and `LT`.")],
+        arguments: &[KEY, Argument::integer("seconds"), EXPIRE_CONDITION],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "expireat",
+        summary: "Lets a key expire at a Unix time in seconds.",
+        handler: Handler::Data(expireat),
+        arity: -3,
+        flags: Flags::WRITE.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::CHANGE)],
+        since: "1.2.0",
+        group: Group::Generic,
+        history: &[("7.0.0", "Options `NX`, `XX`, `GT` and `LT`.")],
+        arguments: &[KEY, Argument::unix_time("unix-time-seconds"), EXPIRE_CONDITION],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "expiretime",
+        summary: "Gives the Unix time in seconds at which a key expires.",
+        handler: Handler::Data(expiretime),
+        arity: 2,
+        flags: Flags::READONLY.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::READ)],
+        since: "7.0.0",
+        group: Group::Generic,
+        arguments: &[KEY],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "keys",
+        summary: "Lists the keys whose names match a glob pattern.",
+        handler: Handler::Data(keys),
+        arity: 2,
+        flags: Flags::READONLY,
+        categories: Categories::KEYSPACE.or(Categories::DANGEROUS),
+        tips: &["request_policy:all_shards", "nondeterministic_output_order"],
+        group: Group::Generic,
+        complexity: "O(N) with N the keys of the database",
+        arguments: &[Argument::pattern("pattern")],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "memory",
+        summary: "Looks at the use of memory.",
+        arity: -2,
+        since: "4.0.0",
+        complexity: "Depends on the subcommand",
+        subcommands: &[
+            Row {
+                name: "help",
+                summary: "Lists the subcommands.",
+                handler: Handler::Data(memory_help),
+                arity: 2,
+                flags: Flags::LOADING.or(Flags::STALE),
+                since: "4.0.0",
+                ..Row::DEFAULT
+            },
+            Row {
+                name: "usage",
+                summary: "Estimates how many bytes a key takes with its value.",
+                handler: Handler::Data(memory_usage),
+                arity: -3,
+                flags: Flags::READONLY,
+                keys: &[KeySpec::one(2, KeyFlags::RO)],
+                since: "4.0.0",
+                complexity: "O(N) with N samples",
+                arguments: &[KEY, Argument::integer("count").token("SAMPLES").optional()],
+                ..Row::DEFAULT
+            },
+        ],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "move",
+        summary: "Moves a key into another database.",
+        handler: Handler::Data(move_key),
+        arity: 3,
+        flags: Flags::WRITE.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::MODIFY)],
+        group: Group::Generic,
+        arguments: &[KEY, Argument::integer("db")],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "object",
+        summary: "Looks at how values are stored.",
+        arity: -2,
+        since: "2.2.3",
+        group: Group::Generic,
+        complexity: "Depends on the subcommand",
+        subcommands: &[
+            Row {
+                name: "encoding",
+                summary: "Names the form in which a value is held in memory.",
+                handler: Handler::Data(object_encoding),
+                arity: 3,
+                flags: Flags::READONLY,
+                categories: Categories::KEYSPACE,
+                keys: &[KeySpec::one(2, KeyFlags::RO)],
+                tips: &["nondeterministic_output"],
+                since: "2.2.3",
+                group: Group::Generic,
+                arguments: &[KEY],
+                ..Row::DEFAULT
+            },
+            Row {
+                name: "freq",
+                summary: "Gives how often a value is used, as a logarithmic counter.",
+                handler: Handler::Data(object_freq),
+                arity: 3,
+                flags: Flags::READONLY,
+                categories: Categories::KEYSPACE,
+                keys: &[KeySpec::one(2, KeyFlags::RO)],
+                tips: &["nondeterministic_output"],
+                since: "4.0.0",
+                group: Group::Generic,
+                arguments: &[KEY],
+                ..Row::DEFAULT
+            },
+            Row {
+                name: "help",
+                summary: "Lists the subcommands.",
+                handler: Handler::Data(object_help),
+                arity: 2,
+                flags: Flags::LOADING.or(Flags::STALE),
+                categories: Categories::KEYSPACE,
+                since: "6.2.0",
+                group: Group::Generic,
+                ..Row::DEFAULT
+            },
+            Row {
+                name: "idletime",
+                summary: "Gives the seconds since a value was last used.",
+                handler: Handler::Data(object_idletime),
+                arity: 3,
+                flags: Flags::READONLY,
+                categories: Categories::KEYSPACE,
+                keys: &[KeySpec::one(2, KeyFlags::RO)],
+                tips: &["nondeterministic_output"],
+                since: "2.2.3",
+                group: Group::Generic,
+                arguments: &[KEY],
+                ..Row::DEFAULT
+            },
+            Row {
+                name: "refcount",
+                summary: "Gives the number of references to a value.",
+                handler: Handler::Data(object_refcount),
+                arity: 3,
+                flags: Flags::READONLY,
+                categories: Categories::KEYSPACE,
+                keys: &[KeySpec::one(2, KeyFlags::RO)],
+                tips: &["nondeterministic_output"],
+                since: "2.2.3",
+                group: Group::Generic,
+                arguments: &[KEY],
+                ..Row::DEFAULT
+            },
+        ],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "persist",
+        summary: "Takes the deadline off a key.",
+        handler: Handler::Data(persist),
+        arity: 2,
+        flags: Flags::WRITE.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::CHANGE)],
+        since: "2.2.0",
+        group: Group::Generic,
+        arguments: &[KEY],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "pexpire",
+        summary: "Lets a key expire after some milliseconds.",
+        handler: Handler::Data(pexpire),
+        arity: -3,
+        flags: Flags::WRITE.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::CHANGE)],
+        since: "2.6.0",
+        group: Group::Generic,
+        history: &[("7.0.0", "Options `NX`, `XX`, `GT` and `LT`.")],
+        arguments: &[KEY, Argument::integer("milliseconds"), EXPIRE_CONDITION],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "pexpireat",
+        summary: "Lets a key expire at a Unix time in milliseconds.",
+        handler: Handler::Data(pexpireat),
+        arity: -3,
+        flags: Flags::WRITE.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::CHANGE)],
+        since: "2.6.0",
+        group: Group::Generic,
+        history: &[("7.0.0", "Options `NX`, `XX`, `GT` and `LT`.")],
+        arguments: &[KEY, Argument::unix_time("unix-time-milliseconds"), EXPIRE_CONDITION],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "pexpiretime",
+        summary: "Gives the Unix time in milliseconds at which a key expires.",
+        handler: Handler::Data(pexpiretime),
+        arity: 2,
+        flags: Flags::READONLY.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::READ)],
+        since: "7.0.0",
+        group: Group::Generic,
+        arguments: &[KEY],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "pttl",
+        summary: "Gives the milliseconds that a key has left.",
+        handler: Handler::Data(pttl),
+        arity: 2,
+        flags: Flags::READONLY.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::READ)],
+        tips: &["nondeterministic_output"],
+        since: "2.6.0",
+        group: Group::Generic,
+        history: &[("2.8.0", "-2 for a key that does not exist.")],
+        arguments: &[KEY],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "randomkey",
+        summary: "Names a key of the database, each with the same chance.",
+        handler: Handler::Data(randomkey),
+        arity: 1,
+        flags: Flags::READONLY,
+        categories: Categories::KEYSPACE,
+        tips: &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"],
+        group: Group::Generic,
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "rename",
+        summary: "Gives a key another name, in place of any key of that name.",
+        handler: Handler::Data(rename),
+        arity: 3,
+        flags: Flags::WRITE,
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::TAKE), KeySpec::one(2, KeyFlags::REPLACE)],
+        group: Group::Generic,
+        arguments: &[KEY, Argument::key("newkey", 1)],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "renamenx",
+        summary: "Gives a key another name, unless that name is taken.",
+        handler: Handler::Data(renamenx),
+        arity: 3,
+        flags: Flags::WRITE.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::TAKE), KeySpec::one(2, KeyFlags::CREATE)],
+        group: Group::Generic,
+        history: &[("3.2.0", "Equal names are no error any more.")],
+        arguments: &[KEY, Argument::key("newkey", 1)],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "scan",
+        summary: "Walks the key names of the database piece by piece.",
+        handler: Handler::Data(scan),
+        arity: -2,
+        flags: Flags::READONLY,
+        categories: Categories::KEYSPACE,
+        tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
+        since: "2.8.0",
+        group: Group::Generic,
+        complexity: "O(1) for each call, O(N) for a whole walk over N keys",
+        history: &[("6.0.0", "Option `TYPE`.")],
+        arguments: &[
+            Argument::integer("cursor"),
+            Argument::pattern("pattern").token("MATCH").optional(),
+            Argument::integer("count").token("COUNT").optional(),
+            Argument::string("type").token("TYPE").since("6.0.0").optional(),
+        ],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "touch",
+        summary: "Marks keys as just used and counts those that exist.",
+        handler: Handler::Data(touch),
+        arity: -2,
+        flags: Flags::READONLY.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::many(1, 1, KeyFlags::RO)],
+        tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
+        since: "3.2.1",
+        group: Group::Generic,
+        complexity: "O(N) with N keys",
+        arguments: &[KEY.multiple()],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "ttl",
+        summary: "Gives the seconds that a key has left.",
+        handler: Handler::Data(ttl),
+        arity: 2,
+        flags: Flags::READONLY.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::READ)],
+        tips: &["nondeterministic_output"],
+        group: Group::Generic,
+        history: &[("2.8.0", "-2 for a key that does not exist.")],
+        arguments: &[KEY],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "type",
+        summary: "Names the type of the value stored at a key.",
+        handler: Handler::Data(type_of),
+        arity: 2,
+        flags: Flags::READONLY.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::one(1, KeyFlags::RO)],
+        group: Group::Generic,
+        arguments: &[KEY],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "unlink",
+        summary: "Deletes keys and frees their values in the background.",
+        handler: Handler::Data(unlink),
+        arity: -2,
+        flags: Flags::WRITE.or(Flags::FAST),
+        categories: Categories::KEYSPACE,
+        keys: &[KeySpec::many(1, 1, KeyFlags::REMOVE)],
+        tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
+        since: "4.0.0",
+        group: Group::Generic,
+        complexity: "O(1) for each key, and O(N) in the background with N the parts of the values",
+        arguments: &[KEY.multiple()],
+        ..Row::DEFAULT
+    },
+];
+
+fn del(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    prefetch(tx, args, 1, 1);
+    let mut deleted = 0;
+    for key in args.from(1) {
+        let key = tx.open(key);
+        deleted += i64::from(tx.delete(key));
+    }
+    reply.integer(deleted);
+    Ok(())
+}
+
+/// Large values are always freed in the background, so this is DEL.
+fn unlink(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    del(tx, args, reply)
+}
+
+fn exists(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    count_keys(tx, args, reply, peek)
+}
+
+fn touch(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    count_keys(tx, args, reply, read)
+}
+
+fn count_keys(
+    tx: &mut Transaction<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply,
+    open: fn(&mut Transaction<'_>, &[u8]) -> KeyId,
+) -> CommandResult {
+    prefetch(tx, args, 1, 1);
+    let mut found = 0;
+    for key in args.from(1) {
+        let key = open(tx, key);
+        found += i64::from(tx.root(key).is_some());
+    }
+    reply.integer(found);
+    Ok(())
+}
+
+fn type_of(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let key = peek(tx, args.at(1));
+    reply.simple(tx.root(key).map_or("none", type_name));
+    Ok(())
+}
+
+/// The type of a value, as TYPE names it.
+fn type_name(root: &Root) -> &'static str {
+    match root.kind() {
+        Kind::Tombstone => "none",
+        Kind::Integer | Kind::Bytes | Kind::Rope => "string",
+        Kind::List => "list",
+    }
+}
+
+fn expire(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    set_deadline(tx, args, reply, DeadlineForm::EX, "expire")
+}
+
+fn pexpire(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    set_deadline(tx, args, reply, DeadlineForm::PX, "pexpire")
+}
+
+fn expireat(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    set_deadline(tx, args, reply, DeadlineForm::EXAT, "expireat")
+}
+
+fn pexpireat(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    set_deadline(tx, args, reply, DeadlineForm::PXAT, "pexpireat")
+}
+
+/// When EXPIRE and its like set a deadline.
+#[derive(Clone, Copy, Default)]
+struct ExpireConditions {
+    /// `NX`: only where there is none.
+    absent: bool,
+    /// `XX`: only where there is one.
+    present: bool,
+    /// `GT`: only where there is an earlier one.
+    later: bool,
+    /// `LT`: only where there is a later one, or none.
+    earlier: bool,
+}
+
+impl ExpireConditions {
+    fn parse(args: &Args<'_>, first: usize) -> Result<Self, CommandError> {
+        let mut conditions = Self::default();
+        for option in args.from(first) {
+            let condition = match option {
+                _ if option.eq_ignore_ascii_case(b"NX") => &mut conditions.absent,
+                _ if option.eq_ignore_ascii_case(b"XX") => &mut conditions.present,
+                _ if option.eq_ignore_ascii_case(b"GT") => &mut conditions.later,
+                _ if option.eq_ignore_ascii_case(b"LT") => &mut conditions.earlier,
+                _ => {
+                    let option = String::from_utf8_lossy(option);
+                    return Err(CommandError::owned(format!("Unsupported option {option}")));
+                }
+            };
+            *condition = true;
+        }
+        let Self { absent, present, later, earlier } = conditions;
+        if absent && (present || later || earlier) {
+            return Err(CommandError::err("NX and XX, GT or LT options at the same time are not compatible"));
+        }
+        if later && earlier {
+            return Err(CommandError::err("GT and LT options at the same time are not compatible"));
+        }
+        Ok(conditions)
+    }
+
+    fn allow(self, old: Option<i64>, new: i64) -> bool {
+        // No deadline counts as one that never comes.
+        let grows = old.is_some_and(|old| new > old);
+        let shrinks = old.is_none_or(|old| new < old);
+        (!self.absent || old.is_none())
+            && (!self.present || old.is_some())
+            && (!self.later || grows)
+            && (!self.earlier || shrinks)
+    }
+}
+
+fn set_deadline(
+    tx: &mut Transaction<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply,
+    form: DeadlineForm,
+    command: &str,
+) -> CommandResult {
+    let conditions = ExpireConditions::parse(args, 3)?;
+    let deadline = form.resolve(args.integer(2)?, tx.now_ms()).ok_or_else(|| invalid_expire_time(command))?;
+    let key = tx.open(args.at(1));
+    let applies = tx.root(key).is_some_and(|root| conditions.allow(root.expiry_ms(), deadline));
+    if applies {
+        if deadline <= tx.now_ms() {
+            tx.delete(key);
+        } else {
+            tx.set_expiry(key, Some(deadline));
+        }
+    }
+    reply.integer(applies.into());
+    Ok(())
+}
+
+fn persist(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let key = tx.open(args.at(1));
+    let expires = tx.root(key).is_some_and(|root| root.expiry_ms().is_some());
+    if expires {
+        tx.set_expiry(key, None);
+    }
+    reply.integer(expires.into());
+    Ok(())
+}
+
+fn ttl(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let now_ms = tx.now_ms();
+    reply_deadline(tx, args, reply, |deadline| to_seconds(deadline - now_ms))
+}
+
+fn pttl(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let now_ms = tx.now_ms();
+    reply_deadline(tx, args, reply, |deadline| deadline - now_ms)
+}
+
+fn expiretime(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    reply_deadline(tx, args, reply, to_seconds)
+}
+
+fn pexpiretime(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    reply_deadline(tx, args, reply, |deadline| deadline)
+}
+
+/// Rounds to whole seconds, half up.
+fn to_seconds(milliseconds: i64) -> i64 {
+    milliseconds.saturating_add(500) / 1000
+}
+
+/// Answers with what `show` makes of the key's deadline, -1 where it has none, -2 where there is no key.
+fn reply_deadline(
+    tx: &mut Transaction<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply,
+    show: impl FnOnce(i64) -> i64,
+) -> CommandResult {
+    let key = peek(tx, args.at(1));
+    reply.integer(match tx.root(key).map(Root::expiry_ms) {
+        None => -2,
+        Some(None) => -1,
+        Some(Some(deadline)) => show(deadline).max(0),
+    });
+    Ok(())
+}
+
+const SAME_OBJECT: CommandError = CommandError::err("source and destination objects are the same");
+
+fn rename(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    move_value(tx, args, false)?;
+    reply.ok();
+    Ok(())
+}
+
+fn renamenx(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let moved = move_value(tx, args, true)?;
+    reply.integer(moved.into());
+    Ok(())
+}
+
+/// Moves a value with its deadline to another key; whether it did.
+fn move_value(tx: &mut Transaction<'_>, args: &Args<'_>, only_to_absent: bool) -> Result<bool, CommandError> {
+    prefetch(tx, args, 1, 1);
+    let source = tx.open(args.at(1));
+    if tx.root(source).is_none() {
+        return Err(CommandError::NO_SUCH_KEY);
+    }
+    let destination = tx.open(args.at(2));
+    if source == destination {
+        return Ok(false);
+    }
+    if only_to_absent && tx.root(destination).is_some() {
+        return Ok(false);
+    }
+    let value = tx.take(source).expect("the source was seen above");
+    tx.set(destination, value);
+    Ok(true)
+}
+
+/// The database that an argument names.
+fn database(tx: &Transaction<'_>, args: &Args<'_>, index: usize) -> Result<usize, CommandError> {
+    let number = i32::try_from(args.integer(index)?)
+        .map_err(|_| CommandError::err("value is out of range, value must between -2147483648 and 2147483647"))?;
+    let database = usize::try_from(number).ok().filter(|database| *database < tx.databases());
+    database.ok_or(CommandError::err("DB index is out of range"))
+}
+
+fn move_key(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let database = database(tx, args, 2)?;
+    if database == tx.database() {
+        return Err(SAME_OBJECT);
+    }
+    let source = tx.open(args.at(1));
+    let mut moved = false;
+    if tx.root(source).is_some() {
+        let destination = tx.open_in(database, args.at(1));
+        if tx.root(destination).is_none()
+            && let Some(value) = tx.take(source)
+        {
+            tx.set(destination, value);
+            moved = true;
+        }
+    }
+    reply.integer(moved.into());
+    Ok(())
+}
+
+fn copy(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let mut target = tx.database();
+    let mut replace = false;
+    let mut index = 3;
+    while index < args.len() {
+        if args.is(index, "REPLACE") {
+            replace = true;
+        } else if args.is(index, "DB") && index + 1 < args.len() {
+            index += 1;
+            target = database(tx, args, index)?;
+        } else {
+            return Err(CommandError::SYNTAX);
+        }
+        index += 1;
+    }
+    if target == tx.database() && args.at(1) == args.at(2) {
+        return Err(SAME_OBJECT);
+    }
+    let source = read(tx, args.at(1));
+    let mut copied = false;
+    if tx.root(source).is_some() {
+        let destination = tx.open_in(target, args.at(2));
+        if replace || tx.root(destination).is_none() {
+            let (root, attempt) = tx.root_and_attempt(source);
+            if let Some(value) = root.map(|root| NewRoot::copy_of(root, attempt)) {
+                tx.set(destination, value);
+                copied = true;
+            }
+        }
+    }
+    reply.integer(copied.into());
+    Ok(())
+}
+
+fn keys(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let pattern = Pattern::new(args.at(1));
+    let mark = reply.mark();
+    let mut found = 0;
+    let end = tx.scan(0, usize::MAX, &mut |key, _| {
+        if pattern.matches(key) {
+            found += 1;
+            reply.bulk(key);
+        }
+    });
+    debug_assert_eq!(end, 0, "all buckets were asked for");
+    reply.array_at(mark, found);
+    Ok(())
+}
+
+/// A pattern of keys.
+struct Pattern<'a>(Option<&'a [u8]>);
+
+impl<'a> Pattern<'a> {
+    /// `*` alone matches every key, the empty one too, which [`glob::matches`] would not.
+    fn new(pattern: &'a [u8]) -> Self {
+        Self((pattern != b"*").then_some(pattern))
+    }
+
+    fn matches(&self, key: &[u8]) -> bool {
+        self.0.is_none_or(|pattern| glob::matches(pattern, key, false))
+    }
+}
+
+fn randomkey(tx: &mut Transaction<'_>, _args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    match tx.random_key() {
+        Some(key) => reply.bulk(&key),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+fn scan(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let mut cursor = parse_cursor(args.at(1)).ok_or(CommandError::err("invalid cursor"))?;
+    let mut pattern = Pattern(None);
+    let mut wanted_type = None;
+    let mut count = SCAN_COUNT;
+    // Each option has a value.
+    for index in (2..args.len()).step_by(2) {
+        let Some(value) = args.get(index + 1) else { return Err(CommandError::SYNTAX) };
+        if args.is(index, "COUNT") {
+            count = usize::try_from(args.integer(index + 1)?).unwrap_or(0);
+            if count == 0 {
+                return Err(CommandError::SYNTAX);
+            }
+        } else if args.is(index, "MATCH") {
+            pattern = Pattern::new(value);
+        } else if args.is(index, "TYPE") {
+            wanted_type = Some(value);
+        } else {
+            return Err(CommandError::SYNTAX);
+        }
+    }
+    let mark = reply.mark();
+    let (mut seen, mut found) = (0, 0);
+    let mut buckets_left = count.saturating_mul(SCAN_BUCKETS_PER_KEY);
+    // Ends because each round takes at least one bucket from a bounded number.
+    loop {
+        let buckets = (count - seen).min(buckets_left);
+        buckets_left -= buckets;
+        cursor = tx.scan(cursor, buckets, &mut |key, root| {
+            seen += 1;
+            let wanted = wanted_type.is_none_or(|name| name.eq_ignore_ascii_case(type_name(root).as_bytes()));
+            if wanted && pattern.matches(key) {
+                found += 1;
+                reply.bulk(key);
+            }
+        });
+        if cursor == 0 || buckets_left == 0 || seen >= count {
+            break;
+        }
+    }
+    reply.insert_at(mark, |reply| {
+        reply.array(2);
+        reply.bulk(itoa::Buffer::new().format(cursor).as_bytes());
+        reply.array(found);
+    });
+    Ok(())
+}
+
+/// Keys that SCAN looks at without COUNT.
+const SCAN_COUNT: usize = 10;
+
+/// Buckets that SCAN visits at most for each key it was asked for, so that a sparse table does not hold it up.
+const SCAN_BUCKETS_PER_KEY: usize = 10;
+
+/// Reads a cursor as C's `strtoull` does, which is what clients may rely on: blanks and a sign are allowed before the digits. Only
+/// a negative number in its shortest form is refused.
+fn parse_cursor(text: &[u8]) -> Option<u64> {
+    if let Some(number) = parse_integer(text) {
+        return u64::try_from(number).ok();
+    }
+    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r')).count();
+    let (negative, digits) = match &text[blanks..] {
+        [b'-', digits @ ..] => (true, digits),
+        [b'+', digits @ ..] => (false, digits),
+        digits => (false, digits),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    let mut number: u64 = 0;
+    for digit in digits {
+        let digit = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number = number.checked_mul(10)?.checked_add(digit)?;
+    }
+    Some(if negative { number.wrapping_neg() } else { number })
+}
+
+fn object_encoding(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let key = peek(tx, args.at(2));
+    match tx.root(key) {
+        Some(root) => reply.bulk(encoding_name(root, tx.limits().list_max_listpack_size).as_bytes()),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+/// Longest string that Redis keeps in one allocation with its header.
+const EMBEDDED_BYTES_MAX: usize = 44;
+
+/// The form in which Redis 7.2 would hold the value.
+fn encoding_name(root: &Root, list_max_listpack_size: i32) -> &'static str {
+    match root.view() {
+        None => "none",
+        Some(View::Integer(_)) => "int",
+        Some(View::Bytes(bytes)) => {
+            let embedded = bytes.len() <= EMBEDDED_BYTES_MAX && root.string_encoding() == StringEncoding::Whole;
+            if embedded { "embstr" } else { "raw" }
+        }
+        Some(View::Rope(_)) => "raw",
+        Some(View::List(list)) if listpack::holds(list, list_max_listpack_size) => "listpack",
+        Some(View::List(_)) => "quicklist",
+    }
+}
+
+fn object_refcount(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let key = peek(tx, args.at(2));
+    match tx.root(key).map(Root::view) {
+        // Redis shares the objects of the smallest integers and shows their count as the largest.
+        Some(Some(View::Integer(0..10_000))) if tx.limits().shared_integers => reply.integer(i32::MAX.into()),
+        Some(_) => reply.integer(1),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+fn object_idletime(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let key = peek(tx, args.at(2));
+    match tx.root(key) {
+        None => reply.null(),
+        Some(_) if tx.limits().lfu => {
+            return Err(CommandError::err(
+                "An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between \
+                 policies at runtime LRU and LFU data will take some time to adjust.",
+            ));
+        }
+        Some(root) => reply.integer(access::idle_seconds(root.access(), tx.now_ms()).into()),
+    }
+    Ok(())
+}
+
+fn object_freq(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let key = peek(tx, args.at(2));
+    match tx.root(key) {
+        None => reply.null(),
+        Some(root) if tx.limits().lfu => {
+            let counter = access::lfu_counter(root.access(), tx.now_ms(), tx.limits().lfu_decay_minutes);
+            reply.integer(counter.into());
+        }
+        Some(_) => {
+            return Err(CommandError::err(
+                "An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \
+                 between policies at runtime LRU and LFU data will take some time to adjust.",
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn object_help(_tx: &mut Transaction<'_>, _args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    reply_help("object", reply);
+    Ok(())
+}
+
+fn reply_help(container: &str, reply: &mut Reply) {
+    if let Some(row) = ROWS.iter().find(|row| row.name == container) {
+        help::reply(row, reply);
+    }
+}
+
+fn memory_usage(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    for index in (3..args.len()).step_by(2) {
+        // The nodes of a value are few beside its elements, so all are counted whatever the number of samples.
+        if !args.is(index, "SAMPLES") || index + 1 == args.len() || args.integer(index + 1)? < 0 {
+            return Err(CommandError::SYNTAX);
+        }
+    }
+    let key = tx.open(args.at(2));
+    match tx.memory_bytes(key) {
+        Some(bytes) => reply.integer(bytes as i64),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+fn memory_help(_tx: &mut Transaction<'_>, _args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    reply_help("memory", reply);
+    Ok(())
+}

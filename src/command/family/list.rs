@@ -1,0 +1,731 @@
+//! Lists.
+
+use crate::command::args::Args;
+use crate::command::error::{CommandError, CommandResult};
+use crate::command::lookup::{prefetch, read};
+use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
+use crate::resp::Reply;
+use crate::txn::{KeyId, Transaction};
+use crate::types::{Attempt, List, NewRoot, Root, View};
+use std::ops::Range;
+
+const KEY: Argument = Argument::key("key", 0);
+const ENDS: &[Argument] = &[Argument::word("left", "LEFT"), Argument::word("right", "RIGHT")];
+
+/// The commands of this family.
+pub static ROWS: &[Row] = &[
+    Row {
+        name: "lindex",
+        summary: "Gives the element at an index of a list.",
+        handler: Handler::Data(lindex),
+        arity: 3,
+        flags: Flags::READONLY,
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::READ)],
+        group: Group::List,
+        complexity: "O(N) with N the elements passed to reach the index, O(1) at both ends",
+        arguments: &[KEY, Argument::integer("index")],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "linsert",
+        summary: "Inserts an element before or after another one.",
+        handler: Handler::Data(linsert),
+        arity: 5,
+        flags: Flags::WRITE.or(Flags::DENYOOM),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::ADD)],
+        since: "2.2.0",
+        group: Group::List,
+        complexity: "O(N) with N the elements passed before the pivot",
+        arguments: &[
+            KEY,
+            Argument::one_of("where", &[Argument::word("before", "BEFORE"), Argument::word("after", "AFTER")]),
+            Argument::string("pivot"),
+            Argument::string("element"),
+        ],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "llen",
+        summary: "Gives the number of elements of a list.",
+        handler: Handler::Data(llen),
+        arity: 2,
+        flags: Flags::READONLY.or(Flags::FAST),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::RO)],
+        group: Group::List,
+        arguments: &[KEY],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "lmove",
+        summary: "Moves an element from an end of one list to an end of another.",
+        handler: Handler::Data(lmove),
+        arity: 5,
+        flags: Flags::WRITE.or(Flags::DENYOOM),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::TAKE), KeySpec::one(2, KeyFlags::ADD)],
+        since: "6.2.0",
+        group: Group::List,
+        arguments: &[
+            Argument::key("source", 0),
+            Argument::key("destination", 1),
+            Argument::one_of("wherefrom", ENDS),
+            Argument::one_of("whereto", ENDS),
+        ],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "lmpop",
+        summary: "Pops elements from the first list of several that is not empty.",
+        handler: Handler::Data(lmpop),
+        arity: -4,
+        flags: Flags::WRITE,
+        categories: Categories::LIST,
+        keys: &[KeySpec::numbered(1, KeyFlags::TAKE)],
+        since: "7.0.0",
+        group: Group::List,
+        complexity: "O(N+M) with N keys and M the elements returned",
+        arguments: &[
+            Argument::integer("numkeys"),
+            KEY.multiple(),
+            Argument::one_of("where", ENDS),
+            Argument::integer("count").token("COUNT").optional(),
+        ],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "lpop",
+        summary: "Pops elements from the head of a list.",
+        handler: Handler::Data(lpop),
+        arity: -2,
+        flags: Flags::WRITE.or(Flags::FAST),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::TAKE)],
+        group: Group::List,
+        complexity: "O(N) with N the elements returned",
+        history: &[("6.2.0", "A count.")],
+        arguments: &[KEY, Argument::integer("count").since("6.2.0").optional()],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "lpos",
+        summary: "Finds the positions of an element in a list.",
+        handler: Handler::Data(lpos),
+        arity: -3,
+        flags: Flags::READONLY,
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::READ)],
+        since: "6.0.6",
+        group: Group::List,
+        complexity: "O(N) with N the elements of the list, less with MAXLEN or near the ends",
+        arguments: &[
+            KEY,
+            Argument::string("element"),
+            Argument::integer("rank").token("RANK").optional(),
+            Argument::integer("num-matches").token("COUNT").optional(),
+            Argument::integer("len").token("MAXLEN").optional(),
+        ],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "lpush",
+        summary: "Pushes elements onto the head of a list, making the list where needed.",
+        handler: Handler::Data(lpush),
+        arity: -3,
+        flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::FAST),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::ADD)],
+        group: Group::List,
+        complexity: "O(N) with N the elements pushed",
+        history: &[("2.4.0", "Several elements.")],
+        arguments: &[KEY, Argument::string("element").multiple()],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "lpushx",
+        summary: "Pushes elements onto the head of a list that exists.",
+        handler: Handler::Data(lpushx),
+        arity: -3,
+        flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::FAST),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::ADD)],
+        since: "2.2.0",
+        group: Group::List,
+        complexity: "O(N) with N the elements pushed",
+        history: &[("4.0.0", "Several elements.")],
+        arguments: &[KEY, Argument::string("element").multiple()],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "lrange",
+        summary: "Gives the elements between two indexes.",
+        handler: Handler::Data(lrange),
+        arity: 4,
+        flags: Flags::READONLY,
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::READ)],
+        group: Group::List,
+        complexity: "O(S+N) with S the distance of the start from the nearer end and N the elements returned",
+        arguments: &[KEY, Argument::integer("start"), Argument::integer("stop")],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "lrem",
+        summary: "Removes elements equal to a value, counted from either end.",
+        handler: Handler::Data(lrem),
+        arity: 4,
+        flags: Flags::WRITE,
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::DISCARD)],
+        group: Group::List,
+        complexity: "O(N+M) with N the elements of the list and M those removed",
+        arguments: &[KEY, Argument::integer("count"), Argument::string("element")],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "lset",
+        summary: "Replaces the element at an index.",
+        handler: Handler::Data(lset),
+        arity: 4,
+        flags: Flags::WRITE.or(Flags::DENYOOM),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::CHANGE)],
+        group: Group::List,
+        complexity: "O(N) with N the elements of the list, O(1) at both ends",
+        arguments: &[KEY, Argument::integer("index"), Argument::string("element")],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "ltrim",
+        summary: "Keeps only the elements between two indexes.",
+        handler: Handler::Data(ltrim),
+        arity: 4,
+        flags: Flags::WRITE,
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::DISCARD)],
+        group: Group::List,
+        complexity: "O(N) with N the elements removed",
+        arguments: &[KEY, Argument::integer("start"), Argument::integer("stop")],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "rpop",
+        summary: "Pops elements from the tail of a list.",
+        handler: Handler::Data(rpop),
+        arity: -2,
+        flags: Flags::WRITE.or(Flags::FAST),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::TAKE)],
+        group: Group::List,
+        complexity: "O(N) with N the elements returned",
+        history: &[("6.2.0", "A count.")],
+        arguments: &[KEY, Argument::integer("count").since("6.2.0").optional()],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "rpoplpush",
+        summary: "Moves the last element of a list to the head of another.",
+        handler: Handler::Data(rpoplpush),
+        arity: 3,
+        flags: Flags::WRITE.or(Flags::DENYOOM),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::TAKE), KeySpec::one(2, KeyFlags::ADD)],
+        since: "1.2.0",
+        group: Group::List,
+        deprecated: Some(("6.2.0", "`LMOVE` with the `RIGHT` and `LEFT` arguments")),
+        arguments: &[Argument::key("source", 0), Argument::key("destination", 1)],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "rpush",
+        summary: "Pushes elements onto the tail of a list, making the list where needed.",
+        handler: Handler::Data(rpush),
+        arity: -3,
+        flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::FAST),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::ADD)],
+        group: Group::List,
+        complexity: "O(N) with N the elements pushed",
+        history: &[("2.4.0", "Several elements.")],
+        arguments: &[KEY, Argument::string("element").multiple()],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "rpushx",
+        summary: "Pushes elements onto the tail of a list that exists.",
+        handler: Handler::Data(rpushx),
+        arity: -3,
+        flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::FAST),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::ADD)],
+        since: "2.2.0",
+        group: Group::List,
+        complexity: "O(N) with N the elements pushed",
+        history: &[("4.0.0", "Several elements.")],
+        arguments: &[KEY, Argument::string("element").multiple()],
+        ..Row::DEFAULT
+    },
+];
+
+/// One end of a list.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum End {
+    Left,
+    Right,
+}
+
+impl End {
+    /// The end that an argument names.
+    fn parse(args: &Args<'_>, index: usize) -> Result<Self, CommandError> {
+        match () {
+            () if args.is(index, "LEFT") => Ok(Self::Left),
+            () if args.is(index, "RIGHT") => Ok(Self::Right),
+            () => Err(CommandError::SYNTAX),
+        }
+    }
+
+    fn push(self, list: &mut List, element: &[u8], attempt: &mut Attempt) {
+        match self {
+            Self::Left => list.push_front(element, attempt),
+            Self::Right => list.push_back(element, attempt),
+        }
+    }
+
+    /// The element at this end of a list that is not empty.
+    fn peek(self, list: &List) -> &[u8] {
+        let index = match self {
+            Self::Left => 0,
+            Self::Right => list.len() - 1,
+        };
+        list.get(index).expect("no list in the keyspace is empty")
+    }
+
+    /// Removes `count` elements from this end, at most all.
+    fn drop(self, list: &mut List, count: usize, attempt: &mut Attempt) {
+        let length = list.len();
+        match self {
+            Self::Left => list.remove_range(0..count, attempt),
+            Self::Right => list.remove_range(length - count..length, attempt),
+        }
+    }
+}
+
+/// The list that a root holds; an error when it holds another type.
+#[inline]
+fn list_of(root: &Root) -> Result<&List, CommandError> {
+    match root.view() {
+        Some(View::List(list)) => Ok(list),
+        _ => Err(CommandError::WRONG_TYPE),
+    }
+}
+
+/// The list at a key, to be read and used.
+fn read_list<'t>(tx: &'t mut Transaction<'_>, key: &[u8]) -> Result<Option<&'t List>, CommandError> {
+    let key = read(tx, key);
+    tx.root(key).map(list_of).transpose()
+}
+
+/// The list at a key that was opened to be changed.
+#[inline]
+fn list_at<'t>(tx: &'t Transaction<'_>, key: KeyId) -> Result<Option<&'t List>, CommandError> {
+    tx.root(key).map(list_of).transpose()
+}
+
+/// The list at a key, to be changed in place.
+#[inline]
+fn edit<'t>(tx: &'t mut Transaction<'_>, key: KeyId) -> (&'t mut List, &'t mut Attempt) {
+    let (root, attempt) = tx.edit(key).expect("the caller has seen a list");
+    (root.list_mut().expect("the caller has seen a list"), attempt)
+}
+
+/// Deletes the key if its list has become empty.
+fn delete_if_empty(tx: &mut Transaction<'_>, key: KeyId) {
+    if tx.root(key).is_some_and(|root| list_of(root).is_ok_and(List::is_empty)) {
+        tx.delete(key);
+    }
+}
+
+/// Removes `count` of the `length` elements from one end, and the key with the last of them.
+#[inline]
+fn drop_elements(tx: &mut Transaction<'_>, key: KeyId, end: End, count: usize, length: usize) {
+    if count == length {
+        tx.delete(key);
+    } else {
+        let (list, attempt) = edit(tx, key);
+        end.drop(list, count, attempt);
+    }
+}
+
+fn lpush(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    push(tx, args, reply, End::Left, false)
+}
+
+fn rpush(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    push(tx, args, reply, End::Right, false)
+}
+
+fn lpushx(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    push(tx, args, reply, End::Left, true)
+}
+
+fn rpushx(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    push(tx, args, reply, End::Right, true)
+}
+
+#[inline]
+fn push(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, end: End, only_existing: bool) -> CommandResult {
+    let key = tx.open(args.at(1));
+    let exists = list_at(tx, key)?.is_some();
+    if !exists && only_existing {
+        reply.integer(0);
+        return Ok(());
+    }
+    let length = push_elements(tx, key, exists, end, args.from(2));
+    reply.integer(length as i64);
+    Ok(())
+}
+
+/// Pushes elements one after the other to the list at a key, or to a new one; gives the new length.
+#[inline]
+fn push_elements(tx: &mut Transaction<'_>, key: KeyId, exists: bool, end: End, elements: &[&[u8]]) -> usize {
+    if exists {
+        let (list, attempt) = edit(tx, key);
+        elements.iter().for_each(|element| end.push(list, element, attempt));
+        return list.len();
+    }
+    let mut list = List::new();
+    elements.iter().for_each(|element| end.push(&mut list, element, tx.attempt()));
+    let length = list.len();
+    tx.set(key, NewRoot::list(list, None));
+    length
+}
+
+fn lpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    pop(tx, args, reply, End::Left, "lpop")
+}
+
+fn rpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    pop(tx, args, reply, End::Right, "rpop")
+}
+
+#[inline]
+fn pop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, end: End, command: &str) -> CommandResult {
+    if args.len() > 2 {
+        return pop_count(tx, args, reply, end, command);
+    }
+    let key = tx.open(args.at(1));
+    let Some(list) = list_at(tx, key)? else {
+        reply.null();
+        return Ok(());
+    };
+    reply.bulk(end.peek(list));
+    let length = list.len();
+    drop_elements(tx, key, end, 1, length);
+    Ok(())
+}
+
+fn pop_count(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, end: End, command: &str) -> CommandResult {
+    if args.len() > 3 {
+        return Err(CommandError::wrong_arity(command));
+    }
+    let count = count_from(args, 2, 0, "value is out of range, must be positive")?;
+    let key = tx.open(args.at(1));
+    match list_at(tx, key)? {
+        None => reply.null_array(),
+        Some(_) if count == 0 => reply.array(0),
+        Some(_) => pop_elements(tx, key, end, count, reply),
+    }
+    Ok(())
+}
+
+/// Answers with up to `count` elements from one end of the list at a key, and removes them.
+fn pop_elements(tx: &mut Transaction<'_>, key: KeyId, end: End, count: usize, reply: &mut Reply) {
+    let list = tx.root(key).and_then(|root| list_of(root).ok()).expect("the caller has seen a list");
+    let length = list.len();
+    let count = count.min(length);
+    reply.array(count);
+    match end {
+        End::Left => list.iter_from(0).take(count).for_each(|element| reply.bulk(element)),
+        End::Right => list.iter_back_from(length - 1).take(count).for_each(|element| reply.bulk(element)),
+    }
+    drop_elements(tx, key, end, count, length);
+}
+
+/// The number of elements that an argument gives, at least `least`; any other text is the error `message`.
+fn count_from(args: &Args<'_>, index: usize, least: usize, message: &'static str) -> Result<usize, CommandError> {
+    let count = args.integer(index).ok().and_then(|count| usize::try_from(count).ok());
+    count.filter(|count| *count >= least).ok_or(CommandError::err(message))
+}
+
+/// A signed number of elements, whose opposite must be a number too.
+fn signed_count(args: &Args<'_>, index: usize) -> Result<i64, CommandError> {
+    let count = args.integer(index)?;
+    if count == i64::MIN {
+        return Err(CommandError::err(
+            "value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+        ));
+    }
+    Ok(count)
+}
+
+fn lmpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let key_count = count_from(args, 1, 1, "numkeys should be greater than 0")?;
+    // The keys stand after their number, then comes the end.
+    let end_index = key_count.checked_add(2).filter(|index| *index < args.len()).ok_or(CommandError::SYNTAX)?;
+    let end = End::parse(args, end_index)?;
+    let mut count = None;
+    let mut index = end_index + 1;
+    while index < args.len() {
+        if count.is_some() || !args.is(index, "COUNT") || index + 1 == args.len() {
+            return Err(CommandError::SYNTAX);
+        }
+        count = Some(count_from(args, index + 1, 1, "count should be greater than 0")?);
+        index += 2;
+    }
+    for name in &args.from(2)[..key_count] {
+        let key = tx.open(name);
+        if list_at(tx, key)?.is_some() {
+            reply.array(2);
+            reply.bulk(name);
+            pop_elements(tx, key, end, count.unwrap_or(1), reply);
+            return Ok(());
+        }
+    }
+    reply.null_array();
+    Ok(())
+}
+
+fn lmove(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let (from, to) = (End::parse(args, 3)?, End::parse(args, 4)?);
+    move_element(tx, args, reply, from, to)
+}
+
+fn rpoplpush(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    move_element(tx, args, reply, End::Right, End::Left)
+}
+
+fn move_element(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, from: End, to: End) -> CommandResult {
+    prefetch(tx, args, 1, 1);
+    let source = tx.open(args.at(1));
+    let Some(list) = list_at(tx, source)? else {
+        reply.null();
+        return Ok(());
+    };
+    let (element, length) = (from.peek(list).to_vec(), list.len());
+    let destination = tx.open(args.at(2));
+    let exists = list_at(tx, destination)?.is_some();
+    if source == destination {
+        let (list, attempt) = edit(tx, source);
+        from.drop(list, 1, attempt);
+        to.push(list, &element, attempt);
+    } else {
+        drop_elements(tx, source, from, 1, length);
+        push_elements(tx, destination, exists, to, &[&element]);
+    }
+    reply.bulk(&element);
+    Ok(())
+}
+
+fn llen(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let list = read_list(tx, args.at(1))?;
+    reply.integer(list.map_or(0, List::len) as i64);
+    Ok(())
+}
+
+/// The position of an index, which counts from the end where negative; `None` outside the list.
+fn position(index: i64, length: usize) -> Option<usize> {
+    let index = if index < 0 { index.checked_add(length as i64)? } else { index };
+    usize::try_from(index).ok().filter(|position| *position < length)
+}
+
+/// The positions from `start` to `end`, both included and both counted from the end where negative.
+fn range(start: i64, end: i64, length: usize) -> Range<usize> {
+    let from_front = |index: i64| if index < 0 { index.saturating_add(length as i64) } else { index };
+    let start = from_front(start).max(0) as usize;
+    // An end before the first element becomes zero and leaves nothing.
+    let end = from_front(end).saturating_add(1).clamp(0, length as i64) as usize;
+    if start < end { start..end } else { 0..0 }
+}
+
+fn lindex(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let Some(list) = read_list(tx, args.at(1))? else {
+        reply.null();
+        return Ok(());
+    };
+    match position(args.integer(2)?, list.len()).and_then(|position| list.get(position)) {
+        Some(element) => reply.bulk(element),
+        None => reply.null(),
+    }
+    Ok(())
+}
+
+fn lrange(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let (start, end) = (args.integer(2)?, args.integer(3)?);
+    let Some(list) = read_list(tx, args.at(1))? else {
+        reply.array(0);
+        return Ok(());
+    };
+    let range = range(start, end, list.len());
+    reply.array(range.len());
+    list.iter_from(range.start).take(range.len()).for_each(|element| reply.bulk(element));
+    Ok(())
+}
+
+fn ltrim(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let (start, end) = (args.integer(2)?, args.integer(3)?);
+    let key = tx.open(args.at(1));
+    if let Some(list) = list_at(tx, key)? {
+        let length = list.len();
+        let kept = range(start, end, length);
+        if kept.is_empty() {
+            tx.delete(key);
+        } else if kept.len() < length {
+            let (list, attempt) = edit(tx, key);
+            End::Right.drop(list, length - kept.end, attempt);
+            End::Left.drop(list, kept.start, attempt);
+        }
+    }
+    reply.ok();
+    Ok(())
+}
+
+fn lset(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let key = tx.open(args.at(1));
+    let length = list_at(tx, key)?.ok_or(CommandError::NO_SUCH_KEY)?.len();
+    let position = position(args.integer(2)?, length).ok_or(CommandError::INDEX_OUT_OF_RANGE)?;
+    let (list, attempt) = edit(tx, key);
+    list.set(position, args.at(3), attempt);
+    reply.ok();
+    Ok(())
+}
+
+fn linsert(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let after = match () {
+        () if args.is(2, "BEFORE") => 0,
+        () if args.is(2, "AFTER") => 1,
+        () => return Err(CommandError::SYNTAX),
+    };
+    let key = tx.open(args.at(1));
+    let Some(list) = list_at(tx, key)? else {
+        reply.integer(0);
+        return Ok(());
+    };
+    let pivot = args.at(3);
+    let Some(position) = list.iter_from(0).position(|element| element == pivot) else {
+        reply.integer(-1);
+        return Ok(());
+    };
+    let (list, attempt) = edit(tx, key);
+    list.insert(position + after, args.at(4), attempt);
+    reply.integer(list.len() as i64);
+    Ok(())
+}
+
+fn lrem(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let count = signed_count(args, 2)?;
+    let key = tx.open(args.at(1));
+    let Some(list) = list_at(tx, key)? else {
+        reply.integer(0);
+        return Ok(());
+    };
+    let most = match count {
+        0 => usize::MAX,
+        count => count.unsigned_abs() as usize,
+    };
+    let removed = args.at(3);
+    let last = list.len() - 1;
+    // Positions from the back to the front, so that removing one does not move the others.
+    let mut positions = Vec::new();
+    if count < 0 {
+        let elements = list.iter_back_from(last).enumerate();
+        let found = elements.filter(|(_, element)| *element == removed).map(|(distance, _)| last - distance);
+        positions.extend(found.take(most));
+    } else {
+        let elements = list.iter_from(0).enumerate();
+        let found = elements.filter(|(_, element)| *element == removed).map(|(position, _)| position);
+        positions.extend(found.take(most));
+        positions.reverse();
+    }
+    if !positions.is_empty() {
+        let (list, attempt) = edit(tx, key);
+        // Neighbours go together.
+        for run in positions.chunk_by(|behind, before| *behind == before + 1) {
+            list.remove_range(run[run.len() - 1]..run[0] + 1, attempt);
+        }
+        delete_if_empty(tx, key);
+    }
+    reply.integer(positions.len() as i64);
+    Ok(())
+}
+
+/// The options of LPOS.
+struct PositionOptions {
+    /// Which match is the first that counts, from one; negative from the end.
+    rank: i64,
+    /// How many matches are wanted (zero for all); without it the answer is a single number.
+    count: Option<usize>,
+    /// How many elements are compared at most; zero for all.
+    comparisons_max: usize,
+}
+
+impl PositionOptions {
+    fn parse(args: &Args<'_>) -> Result<Self, CommandError> {
+        let mut options = Self { rank: 1, count: None, comparisons_max: 0 };
+        for index in (3..args.len()).step_by(2) {
+            if index + 1 == args.len() {
+                return Err(CommandError::SYNTAX);
+            }
+            if args.is(index, "RANK") {
+                options.rank = signed_count(args, index + 1)?;
+                if options.rank == 0 {
+                    return Err(CommandError::err(
+                        "RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to \
+                         start from the end of the list",
+                    ));
+                }
+            } else if args.is(index, "COUNT") {
+                options.count = Some(count_from(args, index + 1, 0, "COUNT can't be negative")?);
+            } else if args.is(index, "MAXLEN") {
+                options.comparisons_max = count_from(args, index + 1, 0, "MAXLEN can't be negative")?;
+            } else {
+                return Err(CommandError::SYNTAX);
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn lpos(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let options = PositionOptions::parse(args)?;
+    let wanted = args.at(2);
+    let mark = reply.mark();
+    let mut found = 0;
+    if let Some(list) = read_list(tx, args.at(1))? {
+        let unlimited = |number: usize| if number == 0 { usize::MAX } else { number };
+        let compared = unlimited(options.comparisons_max);
+        let skipped = options.rank.unsigned_abs() as usize - 1;
+        let most = unlimited(options.count.unwrap_or(1));
+        let last = list.len() - 1;
+        let mut answer = |position: usize| {
+            found += 1;
+            reply.integer(position as i64);
+        };
+        if options.rank < 0 {
+            let elements = list.iter_back_from(last).take(compared).enumerate();
+            let matches = elements.filter(|(_, element)| *element == wanted);
+            matches.skip(skipped).take(most).for_each(|(distance, _)| answer(last - distance));
+        } else {
+            let elements = list.iter_from(0).take(compared).enumerate();
+            let matches = elements.filter(|(_, element)| *element == wanted);
+            matches.skip(skipped).take(most).for_each(|(position, _)| answer(position));
+        }
+    }
+    match options.count {
+        Some(_) => reply.array_at(mark, found),
+        None if found == 0 => reply.null(),
+        None => {}
+    }
+    Ok(())
+}

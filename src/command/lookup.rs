@@ -1,0 +1,31 @@
+//! Opening keys as Redis looks them up: what counts for INFO's hits and misses, and what counts as use.
+
+use super::args::Args;
+use crate::txn::{KeyId, Transaction};
+
+/// Opens a key to read and use its value: counts a hit or a miss, and marks the value as used.
+#[inline]
+pub fn read(tx: &mut Transaction<'_>, key: &[u8]) -> KeyId {
+    let id = tx.open(key);
+    let hit = tx.root(id).is_some();
+    tx.count_lookup(hit);
+    if hit {
+        tx.touch(id);
+    }
+    id
+}
+
+/// Opens a key to look at it: counts a hit or a miss.
+pub fn peek(tx: &mut Transaction<'_>, key: &[u8]) -> KeyId {
+    let id = tx.open(key);
+    let hit = tx.root(id).is_some();
+    tx.count_lookup(hit);
+    id
+}
+
+/// Brings keys nearer, every `step`-th argument from `first` on, where there are several.
+pub fn prefetch(tx: &mut Transaction<'_>, args: &Args<'_>, first: usize, step: usize) {
+    if args.len() > first + step {
+        tx.prefetch(args.from(first).iter().copied().step_by(step));
+    }
+}
