@@ -49,10 +49,10 @@ fn element_bytes(element: &[u8]) -> usize {
     };
     // The backward length has seven bits to a byte.
     let backward = match encoded {
-        ..=127 => 1,
-        ..=16_382 => 2,
-        ..=2_097_150 => 3,
-        ..=268_435_454 => 4,
+        0..=127 => 1,
+        128..=16_382 => 2,
+        16_383..=2_097_150 => 3,
+        2_097_151..=268_435_454 => 4,
         _ => 5,
     };
     encoded + backward
