@@ -183,3 +183,103 @@ fn integer_digits(mantissa: u64, shift: u32) -> Vec<u8> {
     digits.drain(..leading_zeros.min(digits.len() - 1));
     digits
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str) -> Option<String> {
+        let value = parse(text.as_bytes())?;
+        Some(if value.is_finite() { String::from_utf8(format(value)).expect("digits") } else { value.to_string() })
+    }
+
+    #[test]
+    fn texts_are_read_as_strtold_reads_them() {
+        // Taken from what Redis 7.0.15 answers to INCRBYFLOAT with a zero.
+        let cases = [
+            ("0", "0"),
+            ("-0", "0"),
+            (".5", "0.5"),
+            ("5.", "5"),
+            ("+1.50e+1", "15"),
+            ("0.1", "0.1"),
+            ("5e-18", "0"),
+            ("0.0000000000000000050000001", "0.00000000000000001"),
+            ("-1.5e-17", "-0.00000000000000002"),
+            ("3.6e-4951", "0"),
+            ("0e99999999999", "0"),
+            ("0x1", "1"),
+            ("0X1.8P-2", "0.375"),
+            ("-0x.8", "-0.5"),
+            ("0x1.", "1"),
+            ("0x1.00000000000000010", "1"),
+            ("18446744073709551616", "18446744073709551616"),
+            ("36893488147419103233", "36893488147419103232"),
+            ("1e22", "10000000000000000000000"),
+            ("Inf", "+Inf"),
+            ("-infinity", "-Inf"),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(shown(text).as_deref(), Some(expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_wholly_a_number_in_range_is_refused() {
+        let cases = [
+            "",
+            ".",
+            "-",
+            "1e",
+            "1e+",
+            "e5",
+            "0x",
+            "0x.",
+            "0x1p",
+            "nan",
+            "-nan",
+            "nan(1)",
+            "infinit",
+            " 1",
+            "1 ",
+            "--1",
+            "+-1",
+            "1.5.2",
+            "1,5",
+            "1_0",
+            "1\0",
+            "1f",
+            "1e4933",
+            "1e-4952",
+            "1e99999999999",
+            "0x1p16384",
+            "0x1p-16446",
+        ];
+        for text in cases {
+            assert_eq!(shown(text), None, "{text:?}");
+        }
+        let digits = |count| shown(&"1".repeat(count)).is_some();
+        assert!(!digits(5120), "longer than what is read");
+    }
+
+    #[test]
+    fn the_largest_and_smallest_numbers_keep_all_digits() {
+        let largest = shown("0x1.fffffffffffffffep16383").expect("a number");
+        assert_eq!(largest.len(), 4933);
+        assert!(largest.starts_with("11897314953572317650212638530309702051690633222946242004403237338917370055229707"));
+        assert!(largest.ends_with("604419552086811989770240"), "{}", &largest[4900..]);
+        // A number far below one that still fits because its digits are many.
+        let text = format!("1{}e-4900", "0".repeat(4900));
+        assert_eq!(shown(&text).as_deref(), Some("1"));
+    }
+
+    #[test]
+    fn sums_that_leave_the_range_are_none() {
+        let number = |text: &str| parse(text.as_bytes()).expect("a number");
+        assert!(add(number("inf"), number("1")).is_none());
+        assert!(add(number("inf"), number("-inf")).is_none());
+        assert!(add(number("1.1e4932"), number("1.1e4932")).is_none());
+        let sum = add(from_integer(i64::MAX), number("1")).expect("a number");
+        assert_eq!(format(sum), b"9223372036854775808");
+    }
+}
