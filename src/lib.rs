@@ -3,6 +3,9 @@
 //! The modules stand in layer order: a lower one never names a higher one (`tests/tidy.rs` checks it).
 #![warn(missing_docs)]
 
+/// The version of Redis whose commands, replies and errors these are; clients look at it to know what they may use.
+pub const REDIS_VERSION: &str = "7.2.10";
+
 // The core: builds without tokio, so that loom, the fuzzers and the sanitizers run the files that ship.
 pub mod clock;
 pub mod epoch;

@@ -85,3 +85,9 @@ pub const LOST_ATTEMPTS_BEFORE_ELDER: u32 = pick(8, 2) as u32;
 
 /// Times a writer looks at an undecided claim of another commit before it aborts it.
 pub const CLAIM_PATIENCE: u32 = pick(64, 1) as u32;
+
+/// Threads that have a slot of their own in the allocator's count; the others share one.
+pub const ALLOCATION_SLOTS: usize = 256;
+
+/// Threads besides those that serve clients which may register with the store.
+pub const BACKGROUND_WORKERS_MAX: usize = 16;

@@ -5,6 +5,7 @@
 //! - [`Settings`] holds the values: a relaxed load where they are read often.
 //! - [`rewrite`] writes them back into the user's file.
 
+pub mod command_line;
 pub mod file;
 pub mod load;
 pub mod rewrite;

@@ -3,9 +3,13 @@
 //! Nothing here is written per command by more than one thread: counters have one slot per worker and are summed when
 //! somebody asks ([`statistics`]).
 
+pub mod allocation;
 pub mod clients;
+pub mod logging;
+pub mod process;
 pub mod shutdown;
 pub mod statistics;
+pub mod tick;
 
 use std::time::{Instant, SystemTime};
 
@@ -13,16 +17,26 @@ pub use clients::{ClientInfo, Clients};
 pub use shutdown::{Shutdown, ShutdownRequest};
 pub use statistics::Statistics;
 
+use crate::command::table::Table;
 use crate::config::Settings;
+use crate::limits::BACKGROUND_WORKERS_MAX;
+use crate::store::{Store, StoreOptions};
+use crate::sync::Arc;
 
 /// The state that all workers of one server share.
 pub struct Server {
     /// The settings.
     pub settings: Settings,
+    /// The commands.
+    pub table: Table,
+    /// The data.
+    pub store: Arc<Store>,
     /// The clients that are connected now.
     pub clients: Clients,
     /// Counters, one slot per worker.
     pub statistics: Statistics,
+    /// How much happens per second.
+    pub rates: tick::Rates,
     /// The request to stop, which every worker awaits.
     pub shutdown: Shutdown,
     /// Forty hexadecimal digits, new with every start.
@@ -34,18 +48,36 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server with these settings, whose statistics have a slot for each worker and for each of `commands` command rows.
-    pub fn new(settings: Settings, commands: usize) -> Self {
+    /// A server with these settings and commands, and empty databases. Its statistics have a slot for each worker and command.
+    pub fn new(settings: Settings, table: Table) -> Self {
         let workers = usize::from(settings.threads.get());
+        let store = Store::new(StoreOptions {
+            databases: settings.databases.get() as usize,
+            workers_max: workers + BACKGROUND_WORKERS_MAX,
+            ..StoreOptions::default()
+        });
+        let commands = table.len();
         Self {
             settings,
+            table,
+            store,
             clients: Clients::default(),
             statistics: Statistics::new(workers, commands),
+            rates: tick::Rates::default(),
             shutdown: Shutdown::default(),
             run_id: random_hexadecimal_40(),
             started: Instant::now(),
             started_at: SystemTime::now(),
         }
+    }
+}
+
+impl Server {
+    /// Whether more memory is in use than `maxmemory` allows, so that commands flagged `denyoom` are refused. One load
+    /// without a limit; with one, O(threads).
+    pub fn memory_is_full(&self) -> bool {
+        let limit = self.settings.maxmemory.get();
+        limit > 0 && allocation::used() > limit
     }
 }
 

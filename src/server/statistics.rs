@@ -48,14 +48,14 @@ impl Counter {
 }
 
 macro_rules! counters {
-    ($( $(#[$doc:meta])* $field:ident ),* $(,)?) => {
+    ($( #[doc = $doc:literal] $field:ident ),* $(,)?) => {
         /// The plain counters of one worker.
         #[derive(Default, Debug)]
-        pub struct Counters { $( $(#[$doc])* pub $field: Counter, )* }
+        pub struct Counters { $( #[doc = $doc] pub $field: Counter, )* }
 
         /// The sums of all workers' counters at one moment.
         #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct Totals { $( $(#[$doc])* pub $field: u64, )* }
+        pub struct Totals { $( #[doc = $doc] pub $field: u64, )* }
 
         impl Counters {
             fn clear(&self) { $( self.$field.clear(); )* }
@@ -65,6 +65,11 @@ macro_rules! counters {
         impl Totals {
             /// Every figure with its name, for export.
             pub fn named(&self) -> Vec<(&'static str, u64)> { vec![ $( (stringify!($field), self.$field), )* ] }
+
+            /// Every figure's name and what it counts.
+            pub fn described() -> Vec<(&'static str, &'static str)> {
+                vec![ $( (stringify!($field), $doc.trim_ascii()), )* ]
+            }
         }
     };
 }
