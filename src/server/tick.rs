@@ -86,7 +86,7 @@ fn tick(server: &Server, stop: &AtomicBool) {
         }
         update_rates(&server.rates, &samples);
         allocation::note_peak();
-        if periods % PERIODS_PER_PUBLICATION == 0 {
+        if u64::is_multiple_of(periods, PERIODS_PER_PUBLICATION) {
             publish(server, &totals);
         }
         periods += 1;
