@@ -15,6 +15,22 @@ pub const BATCH_COMMANDS_MAX: usize = pick(64, 4);
 /// Strings above this many bytes are ropes of chunks; chunks of at least this size leave by reference.
 pub const ROPE_THRESHOLD_BYTES: usize = pick(16 * 1024, 64);
 
+/// Slots of a node of the sequence tree behind lists and long strings; 31 slots of 16 bytes and a header of 16 make 512 bytes.
+pub const SEQUENCE_FANOUT: usize = pick(31, 4);
+
+/// Largest allocation for a packed chunk of list elements. A change in the middle of a list copies one.
+pub const LIST_CHUNK_BYTES: usize = pick(4096, 128);
+
+/// List elements above this many bytes get a chunk of their own, so that a packed chunk is never filled badly.
+pub const LIST_PACKED_ELEMENT_BYTES_MAX: usize = pick(1024, 24);
+
+/// A push that finds no claimable room in the outermost chunk copies the chunk's elements if they take no more than this, else it
+/// begins a new chunk.
+pub const LIST_COPY_BYTES_MAX: usize = pick(512, 32);
+
+/// Largest allocation for a chunk of a rope: what a change of one byte in a long string copies, beside the path to it.
+pub const ROPE_CHUNK_BYTES: usize = pick(4096, 128);
+
 /// Input that one decoder call looks at, and so the longest command, in bytes: places in it have 32 bits.
 pub const DECODER_INPUT_BYTES_MAX: usize = u32::MAX as usize;
 

@@ -266,7 +266,9 @@ mod tests {
     fn the_largest_and_smallest_numbers_keep_all_digits() {
         let largest = shown("0x1.fffffffffffffffep16383").expect("a number");
         assert_eq!(largest.len(), 4933);
-        assert!(largest.starts_with("11897314953572317650212638530309702051690633222946242004403237338917370055229707"));
+        assert!(
+            largest.starts_with("11897314953572317650212638530309702051690633222946242004403237338917370055229707")
+        );
         assert!(largest.ends_with("604419552086811989770240"), "{}", &largest[4900..]);
         // A number far below one that still fits because its digits are many.
         let text = format!("1{}e-4900", "0".repeat(4900));
