@@ -74,6 +74,8 @@ pub struct WorkerStatistics {
     pub keyspace_misses: OwnedCounter,
     /// The largest stamp drawn; published when a section ends.
     last_stamp: OwnedCounter,
+    /// Attempts begun by workers that have left this slot: their ids are not given again, as nodes carry them for as long as they live.
+    past_attempts: OwnedCounter,
 }
 
 /// The sums of all workers' counters.

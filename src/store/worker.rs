@@ -70,7 +70,7 @@ impl Worker {
             handle: store.collector.register(),
             garbage: Garbage::new(store.workers[index].meter.clone(), store.drop_queue.clone()),
             last_stamp: Cell::new(store.workers[index].statistics.last_stamp.get()),
-            last_attempt: Cell::new(0),
+            last_attempt: Cell::new(store.workers[index].statistics.past_attempts.get()),
             reaper: RefCell::default(),
             deadlines: RefCell::default(),
         })
@@ -442,6 +442,8 @@ impl Drop for Worker {
         let guard = self.handle.pin();
         self.garbage.hand_over(&guard);
         drop(guard);
+        let past = &self.statistics().past_attempts;
+        past.add(self.last_attempt.get() - past.get());
         // Release: pairs with the Acquire in `register`.
         self.store.workers[self.index].taken.store(false, Ordering::Release);
     }
@@ -513,5 +515,19 @@ impl<'g> Pin<'g> {
     /// Takes a node that an update has replaced.
     pub(crate) fn retire_node(self, node: NodePtr) {
         self.retire(Retired::Node(node));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::StoreOptions;
+
+    #[test]
+    fn an_attempts_id_is_not_given_again_by_the_next_owner_of_the_slot() {
+        let store = Store::new(StoreOptions::default());
+        let register = || Worker::register(&store).expect("the slot is free");
+        let ids: Vec<_> = (0..3).map(|_| register().next_attempt()).collect();
+        assert!(ids[0] != 0 && ids[0] < ids[1] && ids[1] < ids[2], "{ids:?}");
     }
 }
