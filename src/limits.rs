@@ -107,3 +107,5 @@ pub const ALLOCATION_SLOTS: usize = 256;
 
 /// Threads besides those that serve clients which may register with the store.
 pub const BACKGROUND_WORKERS_MAX: usize = 16;
+/// Bytes of replies after which a batch pauses to send them; one reply more may be added to them.
+pub const REPLY_BYTES_PAUSE: usize = pick(1024 * 1024, 1024);

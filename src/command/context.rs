@@ -14,6 +14,8 @@ pub struct Context<'a> {
     pub server: &'a Arc<Server>,
     /// This thread's access to the store.
     pub worker: &'a Worker,
+    /// Memory for transactions.
+    pub scratch: &'a mut crate::txn::Scratch,
     /// The client that sent the command.
     pub session: &'a mut Session,
 }

@@ -35,6 +35,8 @@ impl CommandError {
     /// The key holds another type than the command works on.
     pub const WRONG_TYPE: Self =
         Self::with_code("WRONGTYPE", "Operation against a key holding the wrong kind of value");
+    /// The client must authenticate first.
+    pub const NOT_AUTHENTICATED: Self = Self::with_code("NOAUTH", "Authentication required.");
     /// An argument or a value is no 64-bit signed integer.
     pub const NOT_AN_INTEGER: Self = Self::err("value is not an integer or out of range");
     /// An argument or a value is no float.

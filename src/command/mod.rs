@@ -4,6 +4,8 @@ pub mod args;
 #[cfg(feature = "server")]
 mod context;
 pub mod deadline;
+#[cfg(feature = "server")]
+pub mod dispatch;
 pub mod error;
 pub mod family;
 pub mod float_text;

@@ -103,6 +103,18 @@ choices! {
     }
 }
 
+impl EvictionPolicy {
+    /// Whether it picks the least frequently used, so that access words hold a counter.
+    pub fn is_lfu(self) -> bool {
+        matches!(self, Self::VolatileLfu | Self::AllKeysLfu)
+    }
+
+    /// Whether it picks the least recently used.
+    pub fn is_lru(self) -> bool {
+        matches!(self, Self::VolatileLru | Self::AllKeysLru)
+    }
+}
+
 /// When a client whose output it does not read is disconnected: at once above `hard` bytes, or above `soft` bytes for
 /// `soft_seconds`; zero means no limit.
 #[derive(Default)]

@@ -331,7 +331,7 @@ impl Table {
             if place.slot.compare_exchange(place.link, link, Ordering::Release, Ordering::Relaxed).is_ok() {
                 let counts = &self.counts[pin.worker_index()];
                 counts.entries_added.add(1);
-                if counts.entries_added.get() % TABLE_GROW_CHECK_INTERVAL == 0 || self.bits() < 10 {
+                if counts.entries_added.get().is_multiple_of(TABLE_GROW_CHECK_INTERVAL) || self.bits() < 10 {
                     self.grow_if_due(pin);
                 }
                 return Inserted::New(entry_ref);

@@ -340,10 +340,9 @@ impl Worker {
             if deadline_ms > now_ms {
                 return self.note_deadline(table, entry, deadline_ms);
             }
-            match self.expire(table, entry, word, root, pin) {
-                Ok(()) => return,
+            if self.expire(table, entry, word, root, pin) == Err(ElderHolds) {
                 // The elder may give the key another deadline; look again at the next tick.
-                Err(ElderHolds) => return self.note_deadline(table, entry, now_ms),
+                return self.note_deadline(table, entry, now_ms);
             }
         }
     }

@@ -1,5 +1,8 @@
 //! The settings that commands obey, as they stood when the attempt began.
 
+use crate::random::Random;
+use crate::types::access;
+
 /// A copy of the run-time settings, so that a command sees one state of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RuntimeLimits {
@@ -11,6 +14,8 @@ pub struct RuntimeLimits {
     pub lfu: bool,
     /// `lfu-decay-time`: minutes after which an unused key's counter loses one; 0 is never.
     pub lfu_decay_minutes: u32,
+    /// `lfu-log-factor`: how much rarer the counter's growth becomes with each step.
+    pub lfu_log_factor: u32,
     /// Whether small integers count as shared objects (OBJECT REFCOUNT): not under `maxmemory` with an LRU or LFU policy.
     pub shared_integers: bool,
 }
@@ -22,6 +27,7 @@ impl Default for RuntimeLimits {
             list_max_listpack_size: -2,
             lfu: false,
             lfu_decay_minutes: 1,
+            lfu_log_factor: 10,
             shared_integers: true,
         }
     }
@@ -31,12 +37,18 @@ impl RuntimeLimits {
     /// The access word of a value made at `now_ms`.
     #[inline]
     pub(super) fn new_access(&self, now_ms: i64) -> u32 {
-        (now_ms / 1000) as u32
+        if self.lfu { access::lfu_new_word(now_ms) } else { access::lru_word(now_ms) }
     }
 
-    /// The access word of a value used at `now_ms`.
+    /// The access word of a value used at `now_ms`, whose access word was `word`.
     #[inline]
-    pub(super) fn touched(&self, _word: u32, now_ms: i64) -> u32 {
-        (now_ms / 1000) as u32
+    pub(super) fn touched(&self, word: u32, now_ms: i64) -> u32 {
+        if self.lfu { self.counted(word, now_ms) } else { access::lru_word(now_ms) }
+    }
+
+    #[cold]
+    fn counted(&self, word: u32, now_ms: i64) -> u32 {
+        let random = Random::from_entropy().next_u64() as u32;
+        access::lfu_used_word(word, now_ms, self.lfu_decay_minutes, self.lfu_log_factor, random)
     }
 }

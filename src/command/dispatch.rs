@@ -1,0 +1,256 @@
+//! Dispatch: runs the commands of one batch in order. The only place that knows what surrounds a command: look-up, arity, authentication, the
+//! retry loop, statistics, which replies are wanted.
+//!
+//! A batch is taken in slices of [`BATCH_COMMANDS_MAX`](limits::BATCH_COMMANDS_MAX) commands. A slice is looked up whole, the keys are hashed, and
+//! their memory is asked for in three rounds (bucket heads, entries, roots) before the first command runs, so that the waits for memory overlap:
+//! on a million keys this makes look-ups several times cheaper. Then the slice runs under one pin of the epoch. Between slices the pin and the
+//! gate's slot are given up (rule 10 and 12 of docs/commit-protocol.md).
+
+use super::args::Args;
+use super::context::Context;
+use super::error::{CommandError, CommandResult};
+use super::spec::{Flags, Handler};
+use super::table::Command;
+use crate::config::Settings;
+use crate::limits::{self, BATCH_COMMANDS_MAX};
+use crate::resp::{Batch, Mark, Reply};
+use crate::server::statistics::BatchTimer;
+use crate::session::{Ending, ReplyMode};
+use crate::sync::Ordering;
+use crate::txn::{RuntimeLimits, Transaction};
+
+/// A data command's first key, hashed ahead.
+#[derive(Clone, Copy)]
+struct FirstKey {
+    argument: usize,
+    hash: u64,
+}
+
+/// One command of the slice, looked up.
+#[derive(Clone, Copy, Default)]
+struct Prepared<'t> {
+    /// `None` where the command line is refused; it is looked up again for the error.
+    command: Option<&'t Command>,
+    first_key: Option<FirstKey>,
+}
+
+impl Prepared<'_> {
+    fn is_data(&self) -> bool {
+        self.command.is_some_and(|command| matches!(command.row.handler, Handler::Data(_)))
+    }
+}
+
+/// Runs the commands of a batch in order and appends their replies; gives how many it ran. Fewer than all only where the connection is to end, or
+/// where the replies have become so many that they should leave first.
+pub fn execute_batch(context: &mut Context<'_>, input: &[u8], batch: &Batch, reply: &mut Reply) -> usize {
+    let server = context.server.clone();
+    let client = context.session.client.clone();
+    let mut timer = server.statistics.begin_batch(client.worker, server.settings.latency_tracking.get());
+    let limits = RuntimeLimits::from(&server.settings);
+    let mut items = Vec::with_capacity(8);
+    let mut executed = 0;
+    while executed < batch.len() && context.session.ending == Ending::None {
+        if executed > 0 && reply.len() >= limits::REPLY_BYTES_PAUSE {
+            break;
+        }
+        let slice = executed..batch.len().min(executed + BATCH_COMMANDS_MAX);
+        let mut slice = Slice { input, batch, first: slice.start, items: &mut items, limits, timer: &mut timer };
+        executed += slice.run(context, reply);
+    }
+    // Relaxed, both: a figure for CLIENT LIST, written by this connection's worker only.
+    client.commands.store(client.commands.load(Ordering::Relaxed) + executed as u64, Ordering::Relaxed);
+    executed
+}
+
+/// The part of a batch that is prepared together.
+struct Slice<'a, 'i, 't> {
+    input: &'i [u8],
+    batch: &'a Batch,
+    /// The slice's first command in the batch.
+    first: usize,
+    /// The present command's arguments; kept for its room.
+    items: &'a mut Vec<&'i [u8]>,
+    limits: RuntimeLimits,
+    timer: &'a mut BatchTimer<'t>,
+}
+
+impl<'i> Slice<'_, 'i, '_> {
+    fn arguments(&mut self, position: usize) -> Args<'_> {
+        self.items.clear();
+        self.items.extend(self.batch.arguments(self.first + position).iter().map(|span| span.of(self.input)));
+        Args::new(self.items)
+    }
+
+    /// Runs the slice, or as much of it as the connection wants; gives the number of commands run.
+    fn run(&mut self, context: &mut Context<'_>, reply: &mut Reply) -> usize {
+        let count = (self.batch.len() - self.first).min(BATCH_COMMANDS_MAX);
+        let mut prepared = [Prepared::default(); BATCH_COMMANDS_MAX];
+        let prepared = &mut prepared[..count];
+        for (position, place) in prepared.iter_mut().enumerate() {
+            *place = self.prepare(context, position);
+        }
+        let mut position = 0;
+        while position < count && context.session.ending == Ending::None {
+            let data = match context.session.authenticated {
+                true => prepared[position..].iter().take_while(|one| one.is_data()).count(),
+                false => 0,
+            };
+            if data > 0 {
+                self.run_data(context, position, &prepared[position..position + data], reply);
+                position += data;
+            } else {
+                self.run_other(context, position, prepared[position].command, reply);
+                position += 1;
+            }
+        }
+        position
+    }
+
+    /// Looks a command up and hashes its first key.
+    fn prepare<'c>(&mut self, context: &Context<'c>, position: usize) -> Prepared<'c> {
+        let args = self.arguments(position);
+        let command = context.table.find_line(&args).filter(|command| command.fits(args.len()));
+        let argument = command.map_or(0, |command| command.key_range.0 as usize);
+        let first_key = (argument > 0 && argument < args.len())
+            .then(|| FirstKey { argument, hash: context.worker.store().hash(args.at(argument)) });
+        Prepared { command, first_key }
+    }
+
+    /// Runs consecutive data commands, from `position` on, in one section.
+    fn run_data(&mut self, context: &mut Context<'_>, position: usize, prepared: &[Prepared<'_>], reply: &mut Reply) {
+        let mut tx = Transaction::new(context.worker, context.scratch, context.session.database(), self.limits);
+        if prepared.len() > 1 {
+            let hashes = || prepared.iter().filter_map(|one| one.first_key).map(|key| key.hash);
+            let (table, pin) = (tx.table(), tx.pin());
+            hashes().for_each(|hash| table.prefetch_head(hash));
+            hashes().for_each(|hash| table.prefetch_entry(hash, pin));
+            hashes().for_each(|hash| table.prefetch_root(hash, pin));
+        }
+        let replies = &mut context.session.replies;
+        for (offset, one) in prepared.iter().enumerate() {
+            let Some(command) = one.command else { continue };
+            let Handler::Data(handler) = command.row.handler else { continue };
+            let args = self.arguments(position + offset);
+            let key = one.first_key.map(|key| (args.at(key.argument), key.hash));
+            let mark = reply.mark();
+            // The arguments borrow from the slice, the timer too: both are its fields.
+            let result = tx.run(|tx| {
+                reply.rewind(mark);
+                if let Some((key, hash)) = key {
+                    tx.hint(key, hash);
+                }
+                handler(tx, &args, reply)
+            });
+            self.timer.command_starts(command.index, command.row.flags.has(Flags::FAST));
+            finish(replies, self.timer, command, result, mark, reply);
+        }
+        drop(tx);
+        if let Some(command) = prepared.last().and_then(|one| one.command) {
+            note_last_command(context, command);
+        }
+    }
+
+    /// Runs a command about the client or the server, or refuses one.
+    fn run_other(&mut self, context: &mut Context<'_>, position: usize, command: Option<&Command>, reply: &mut Reply) {
+        let mark = reply.mark();
+        let args = self.arguments(position);
+        let Some(command) = command else {
+            let error = match context.table.resolve(&args) {
+                Err(error) => error,
+                Ok(_) => unreachable!("prepared from the same table"),
+            };
+            if context.table.find(args.at(0)).is_none() && is_http(args.at(0)) {
+                tracing::warn!(
+                    "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands. Connection \
+                     from {} aborted.",
+                    context.session.client.address
+                );
+                return context.session.end(Ending::Now);
+            }
+            if let Some(command) = context.table.find_line(&args) {
+                self.timer.statistics().count_rejected(command.index);
+            }
+            return refuse(context, self.timer, error, mark, reply);
+        };
+        if !context.session.authenticated && !command.row.flags.has(Flags::NO_AUTH) {
+            self.timer.statistics().count_rejected(command.index);
+            return refuse(context, self.timer, CommandError::NOT_AUTHENTICATED, mark, reply);
+        }
+        note_last_command(context, command);
+        let result = match command.row.handler {
+            Handler::Server(handler) => handler(context, &args, reply),
+            Handler::Data(_) => unreachable!("run_data runs those of clients that are authenticated"),
+            // A container without a subcommand: its arity has refused that, but for COMMAND, which has a handler.
+            Handler::Container => Err(CommandError::wrong_arity(&command.full_name)),
+        };
+        self.timer.command_starts(command.index, command.row.flags.has(Flags::FAST));
+        finish(&mut context.session.replies, self.timer, command, result, mark, reply);
+    }
+}
+
+/// After a command: its error, its statistics, and whether its reply is wanted.
+#[inline]
+fn finish(
+    replies: &mut ReplyMode,
+    timer: &mut BatchTimer<'_>,
+    command: &Command,
+    result: CommandResult,
+    mark: Mark,
+    reply: &mut Reply,
+) {
+    if let Err(error) = result {
+        reply.rewind(mark);
+        reply.error(&error);
+        timer.statistics().count_failed(command.index);
+        timer.statistics().count_error(error.code);
+    }
+    timer.command_done();
+    if *replies != ReplyMode::On {
+        withhold(replies, mark, reply);
+    }
+}
+
+/// Answers a command that is not run.
+#[cold]
+fn refuse(context: &mut Context<'_>, timer: &BatchTimer<'_>, error: CommandError, mark: Mark, reply: &mut Reply) {
+    reply.error(&error);
+    timer.statistics().count_error(error.code);
+    withhold(&mut context.session.replies, mark, reply);
+}
+
+/// Takes back a reply that CLIENT REPLY has said is not wanted.
+#[cold]
+fn withhold(replies: &mut ReplyMode, mark: Mark, reply: &mut Reply) {
+    *replies = match *replies {
+        ReplyMode::On => return,
+        ReplyMode::Off => ReplyMode::Off,
+        // CLIENT REPLY SKIP itself, which answers nothing: the next command's reply is the one to skip.
+        ReplyMode::SkipNext => return *replies = ReplyMode::Skip,
+        ReplyMode::Skip => ReplyMode::On,
+    };
+    reply.rewind(mark);
+}
+
+fn note_last_command(context: &Context<'_>, command: &Command) {
+    // Relaxed: a figure for CLIENT LIST.
+    context.session.client.last_command.store(command.index as u32 + 1, Ordering::Relaxed);
+}
+
+/// Whether this is how an HTTP request begins, which a browser may have been tricked into sending here.
+fn is_http(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"post") || name.eq_ignore_ascii_case(b"host:")
+}
+
+impl From<&Settings> for RuntimeLimits {
+    fn from(settings: &Settings) -> Self {
+        let policy = settings.maxmemory_policy.get();
+        Self {
+            proto_max_bulk_len: settings.proto_max_bulk_len.get(),
+            list_max_listpack_size: settings.list_max_listpack_size.get(),
+            lfu: policy.is_lfu(),
+            lfu_decay_minutes: settings.lfu_decay_time.get(),
+            lfu_log_factor: settings.lfu_log_factor.get(),
+            shared_integers: settings.maxmemory.get() == 0 || !(policy.is_lfu() || policy.is_lru()),
+        }
+    }
+}
