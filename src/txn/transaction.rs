@@ -477,7 +477,11 @@ impl<'w> Transaction<'w> {
 
     /// Bytes that a key takes with its entry, its root and all nodes; `None` where there is no value.
     pub fn memory_bytes(&self, key: KeyId) -> Option<usize> {
-        unimplemented!()
+        let opened = &self.scratch.opened[key.0 as usize];
+        let value_bytes = crate::store::root_bytes(root_of(opened)?);
+        // SAFETY: found in the table under the pin that still stands.
+        let entry_bytes = opened.entry.map_or(0, |entry| unsafe { entry.as_ref() }.bytes());
+        Some(value_bytes + entry_bytes)
     }
 
     /// Counts one look-up for INFO's keyspace_hits and keyspace_misses (once, after commit).
