@@ -107,5 +107,42 @@ pub const ALLOCATION_SLOTS: usize = 256;
 
 /// Threads besides those that serve clients which may register with the store.
 pub const BACKGROUND_WORKERS_MAX: usize = 16;
+
+/// The buffer that all connections of a worker read into, in bytes.
+pub const SHARED_INPUT_BYTES: usize = pick(64 * 1024, 1024);
+
+/// Commands that one connection runs before others have their turn.
+pub const TURN_COMMANDS_MAX: usize = pick(1024, 8);
+
 /// Bytes of replies after which a batch pauses to send them; one reply more may be added to them.
 pub const REPLY_BYTES_PAUSE: usize = pick(1024 * 1024, 1024);
+
+/// Bytes of room that a worker's reply buffer keeps from one batch to the next.
+pub const REPLY_BYTES_KEPT: usize = 4 * REPLY_BYTES_PAUSE;
+
+/// Output of a connection that waits is gathered in chunks of this many bytes.
+pub const OUTPUT_CHUNK_BYTES: usize = 16 * 1024;
+
+/// Output that may wait for any one connection before it is read from no more, in bytes.
+pub const OUTPUT_BYTES_MIN: usize = 64 * 1024;
+
+/// Output that may wait for all connections of a worker, beyond [`OUTPUT_BYTES_MIN`] for each, in bytes.
+pub const OUTPUT_POOL_BYTES: usize = 256 * 1024 * 1024;
+
+/// Slices that one system call writes.
+pub const WRITE_SLICES_MAX: usize = 64;
+
+/// Unparsed input of a client that has yet to authenticate, in bytes (as in Redis).
+pub const UNAUTHENTICATED_QUERY_BYTES_MAX: usize = 1024 * 1024;
+
+/// Sockets on their way to one worker.
+pub const ACCEPT_QUEUE_SOCKETS: usize = 1024;
+
+/// Pause after the system had no descriptor for another client, in milliseconds.
+pub const ACCEPT_PAUSE_MS: u64 = 100;
+
+/// File descriptors that are not for clients (as in Redis).
+pub const DESCRIPTORS_RESERVED: u64 = 32;
+
+/// Time between two rounds of a worker's housekeeping, in milliseconds.
+pub const HOUSEKEEPING_INTERVAL_MS: u64 = 100;

@@ -176,6 +176,8 @@ pub struct Decoded {
     pub consumed: usize,
     /// What stands behind the complete commands, if it can be no command.
     pub error: Option<ProtocolError>,
+    /// Whether decoding paused after [`DecodeLimits::commands_max`] commands, with more input to look at.
+    pub paused: bool,
 }
 
 /// Where decoding stopped inside an unfinished command.
@@ -245,11 +247,12 @@ impl Decoder {
                 Err(Stop::Incomplete) => break,
                 Err(Stop::Error(error)) => {
                     self.reset();
-                    return Decoded { consumed, error: Some(error) };
+                    return Decoded { consumed, error: Some(error), paused: false };
                 }
             }
         }
-        Decoded { consumed, error: None }
+        let paused = consumed < input.len() && batch.len() >= commands_max;
+        Decoded { consumed, error: None, paused }
     }
 
     /// Forgets the unfinished command: the next input begins with its first byte, undecoded.

@@ -78,6 +78,11 @@ impl Reply {
         &self.segments
     }
 
+    /// Bytes that the buffer has room for.
+    pub fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Everything as one vector of bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.len());

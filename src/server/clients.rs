@@ -3,10 +3,11 @@
 //! The connection's worker is the only writer of a client's figures; CLIENT LIST, INFO and CLIENT KILL read them from any
 //! worker. Figures are stored with relaxed order: each stands for itself, and a reader may see some of them a batch late.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Waker;
 use std::time::Instant;
 
-use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// The connected clients by id.
 #[derive(Default)]
@@ -99,6 +100,8 @@ pub struct ClientInfo {
     pub query_buffer_free: AtomicUsize,
     /// Bytes of output that wait for the socket.
     pub output_buffer: AtomicUsize,
+    /// Number of chunks that these bytes are in.
+    pub output_chunks: AtomicUsize,
     /// Bytes read from it since it connected.
     pub input_bytes: AtomicU64,
     /// Bytes written to it since it connected.
@@ -110,7 +113,7 @@ pub struct ClientInfo {
     /// CLIENT NO-TOUCH.
     pub no_touch: AtomicBool,
     killed: AtomicBool,
-    wake: tokio::sync::Notify,
+    waker: OnceLock<Waker>,
 }
 
 impl ClientInfo {
@@ -132,13 +135,14 @@ impl ClientInfo {
             query_buffer: AtomicUsize::new(0),
             query_buffer_free: AtomicUsize::new(0),
             output_buffer: AtomicUsize::new(0),
+            output_chunks: AtomicUsize::new(0),
             input_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
             commands: AtomicU64::new(0),
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
             killed: AtomicBool::new(false),
-            wake: tokio::sync::Notify::new(),
+            waker: OnceLock::new(),
         }
     }
 
@@ -147,24 +151,49 @@ impl ClientInfo {
         self.labels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks the worker that serves this client to close it.
+    /// Says which task serves this client, so that [`kill`](Self::kill) can wake it. The first call counts: a task keeps its waker.
+    #[inline]
+    pub fn set_waker(&self, waker: &Waker) {
+        if self.waker.get().is_none() {
+            let _ = self.waker.set(waker.clone());
+            // SeqCst: pairs with the fence in `kill`. Of the two, one is first: either the killer finds the waker, or the look at the
+            // flag that follows this call finds it raised.
+            fence(Ordering::SeqCst);
+        }
+    }
+
+    /// Asks the task that serves this client to close it.
     pub fn kill(&self) {
-        // Release: pairs with the acquire load in `is_killed`; what the killer did before is visible to the closing worker.
+        // Release: pairs with the acquire load in `is_killed`; what the killer did before is visible to the closing task.
         self.killed.store(true, Ordering::Release);
-        self.wake.notify_one();
+        // SeqCst: pairs with the fence in `set_waker`.
+        fence(Ordering::SeqCst);
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
     }
 
     /// Whether somebody asked for this client to be closed.
+    #[inline]
     pub fn is_killed(&self) -> bool {
         // Acquire: pairs with the release store in `kill`.
         self.killed.load(Ordering::Acquire)
     }
 
-    /// Completes when [`kill`](Self::kill) was called, even if that was before. Only the connection's own task may wait.
-    pub async fn killed(&self) {
-        while !self.is_killed() {
-            self.wake.notified().await;
-        }
+    /// Notes that `bytes` bytes were read from it just now. Only its own task may call this.
+    pub fn received(&self, bytes: usize) {
+        // Relaxed, all: figures for CLIENT LIST, which order nothing; its own task is their only writer.
+        self.input_bytes.store(self.input_bytes.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
+        self.last_interaction_ms.store(self.connected.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Notes that `bytes` bytes were written to it, and that `waiting` bytes in `chunks` chunks still wait. Only its own task may call
+    /// this.
+    pub fn sent(&self, bytes: usize, waiting: usize, chunks: usize) {
+        // Relaxed, all: see `received`.
+        self.output_bytes.store(self.output_bytes.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
+        self.output_buffer.store(waiting, Ordering::Relaxed);
+        self.output_chunks.store(chunks, Ordering::Relaxed);
     }
 }
 

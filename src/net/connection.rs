@@ -1,0 +1,371 @@
+//! One connection: a hand-written state machine that one task polls.
+//!
+//! # A turn
+//!
+//! Send what waits; read once; decode what came; run the complete commands; send their replies. A turn costs one `recv` and one
+//! `send` however many commands it runs. After [`limits::TURN_COMMANDS_MAX`] commands, or a reply of
+//! [`limits::REPLY_BYTES_PAUSE`], the task goes to the end of its worker's queue, so that a client with a long pipeline delays
+//! nobody for longer than that.
+//!
+//! # Memory
+//!
+//! Input is read into the worker's one buffer and run from there; replies are built in the worker's one buffer and sent from there. A
+//! connection has bytes of its own only while a command is incomplete (`input`) or its socket is full (`output`), so an idle one
+//! costs its task and its [`ClientInfo`] and nothing else. A large argument (its length is known) is read straight into
+//! a buffer of exactly the size that is needed.
+//!
+//! # Clients that do not read
+//!
+//! What the socket does not take waits in `output`, and the client may go on sending: a client that first sends its whole pipeline
+//! and then reads must not hang. But what waits is bounded, for all clients of a worker together: a client whose share is used up is
+//! not read from until it has taken some replies ([`Worker::output_share`]). `client-output-buffer-limit` closes it earlier if
+//! configured.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::ReadBuf;
+use tokio::time::Sleep;
+
+use super::output::Output;
+use super::stream::Stream;
+use super::worker::{Scratch, Worker};
+use crate::command::{Context as CommandContext, dispatch};
+use crate::config::ClientClass;
+use crate::limits;
+use crate::resp::{DecodeLimits, Decoder, Reply};
+use crate::session::{Ending, Session};
+use crate::sync::Ordering;
+
+/// A connection, and the future that serves it until it ends.
+pub struct Connection {
+    worker: Rc<Worker>,
+    stream: Stream,
+    session: Session,
+    decoder: Decoder,
+    /// Bytes that are no complete command yet, or whose turn has not come.
+    input: Vec<u8>,
+    /// Whether `input` may hold complete commands.
+    has_commands: bool,
+    /// Whether the last read filled its buffer, so that the socket may hold more.
+    has_more: bool,
+    output: Output,
+    /// Runs while `output` is above the soft limit, and ends when it has been for too long.
+    soft_limit: Option<Pin<Box<Sleep>>>,
+}
+
+/// Why a connection ends at once.
+enum Closed {
+    /// The client closed it, or the network did.
+    ByPeer,
+    /// We close it: somebody asked for it, or a limit was reached.
+    ByUs,
+}
+
+impl From<io::Error> for Closed {
+    fn from(_: io::Error) -> Self {
+        Self::ByPeer
+    }
+}
+
+impl Future for Connection {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let connection = self.get_mut();
+        connection.session.client.set_waker(context.waker());
+        match connection.serve(context) {
+            Ok(poll) => poll,
+            Err(Closed::ByPeer | Closed::ByUs) => Poll::Ready(()),
+        }
+    }
+}
+
+impl Connection {
+    /// A connection for a client that has just been accepted.
+    pub fn new(worker: Rc<Worker>, stream: Stream, session: Session) -> Self {
+        Self {
+            worker,
+            stream,
+            session,
+            decoder: Decoder::default(),
+            input: Vec::new(),
+            has_commands: false,
+            has_more: false,
+            output: Output::default(),
+            soft_limit: None,
+        }
+    }
+
+    /// Takes turns until there is nothing to do (pending), until it is others' turn (pending, but awake), or to the end.
+    fn serve(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, Closed> {
+        loop {
+            if self.session.client.is_killed() {
+                return Err(Closed::ByUs);
+            }
+            let flushed = self.flush(context)?;
+            if self.soft_limit.is_some() || flushed.is_pending() {
+                self.check_soft_limit(context)?;
+            }
+            match self.session.ending {
+                Ending::Now => return Err(Closed::ByUs),
+                Ending::AfterReplies if flushed.is_ready() => return Ok(Poll::Ready(())),
+                Ending::AfterReplies => return Ok(Poll::Pending),
+                Ending::None => {}
+            }
+            if self.output.len() > self.worker.output_share() {
+                // `flush` has left the task's waker with the socket.
+                return Ok(Poll::Pending);
+            }
+            if self.has_commands {
+                self.run_own(context)?;
+            } else if self.read(context)?.is_pending() {
+                return Ok(Poll::Pending);
+            }
+            if self.has_commands || std::mem::take(&mut self.has_more) {
+                // Others first. No socket event will come for what has been read, or was there to be read.
+                context.waker().wake_by_ref();
+                return Ok(Poll::Pending);
+            }
+        }
+    }
+
+    /// Sends what waits.
+    fn flush(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, Closed> {
+        if self.output.is_empty() {
+            return Ok(Poll::Ready(()));
+        }
+        let mut sent = 0;
+        let before = self.output.len();
+        let flushed = self.output.poll_flush(&mut self.stream, context, &mut sent);
+        self.worker.output_changed(before, self.output.len());
+        self.count_sent(sent);
+        match flushed {
+            Poll::Ready(result) => result.map(Poll::Ready).map_err(Closed::from),
+            Poll::Pending => Ok(Poll::Pending),
+        }
+    }
+
+    /// Reads once and runs what is complete.
+    fn read(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, Closed> {
+        let expected = self.decoder.expected();
+        if self.input.len().max(expected) > limits::SHARED_INPUT_BYTES / 2 {
+            return self.read_own(context, expected);
+        }
+        let worker = self.worker.clone();
+        let mut shared = worker.input();
+        // What is left from before goes to the front of the shared buffer, so that commands are contiguous.
+        let kept = self.input.len();
+        shared[..kept].copy_from_slice(&self.input);
+        let mut buffer = ReadBuf::new(&mut shared[kept..]);
+        let read = match self.stream.poll_read(context, &mut buffer) {
+            Poll::Pending => return Ok(Poll::Pending),
+            Poll::Ready(result) => {
+                result?;
+                buffer.filled().len()
+            }
+        };
+        if read == 0 {
+            return self.peer_is_done();
+        }
+        self.count_received(read);
+        let filled = kept + read;
+        let consumed = self.run(context, &mut shared[..filled])?;
+        self.has_more |= filled == shared.len();
+        let left = &shared[consumed..filled];
+        if left.is_empty() {
+            self.input = Vec::new();
+        } else {
+            self.input.clear();
+            self.input.extend_from_slice(left);
+        }
+        self.check_query_buffer()?;
+        Ok(Poll::Ready(()))
+    }
+
+    /// Reads once into the connection's own buffer, which has exactly the room for a large argument if one is expected.
+    fn read_own(&mut self, context: &mut Context<'_>, expected: usize) -> Result<Poll<()>, Closed> {
+        let wanted = match expected.saturating_sub(self.input.len()) {
+            0 => limits::SHARED_INPUT_BYTES,
+            missing => missing,
+        };
+        if self.input.try_reserve_exact(wanted).is_err() {
+            tracing::warn!("no memory for a request of {} bytes", self.input.len() + wanted);
+            return Err(Closed::ByUs);
+        }
+        let room = self.input.spare_capacity_mut();
+        let wanted = wanted.min(room.len());
+        let mut buffer = ReadBuf::uninit(&mut room[..wanted]);
+        match self.stream.poll_read(context, &mut buffer) {
+            Poll::Pending => return Ok(Poll::Pending),
+            Poll::Ready(result) => result?,
+        }
+        let read = buffer.filled().len();
+        if read == 0 {
+            return self.peer_is_done();
+        }
+        let filled = self.input.len() + read;
+        // SAFETY: `buffer` began at the vector's end, and `filled()` says that its first `read` bytes have been written.
+        unsafe { self.input.set_len(filled) };
+        self.count_received(read);
+        self.has_more = read == wanted;
+        if filled >= expected {
+            self.run_own(context)?;
+        }
+        self.check_query_buffer()?;
+        Ok(Poll::Ready(()))
+    }
+
+    /// The client sends no more. What it has still to take is sent, if it was only its sending side that it closed.
+    fn peer_is_done(&mut self) -> Result<Poll<()>, Closed> {
+        self.session.end(if self.output.is_empty() { Ending::Now } else { Ending::AfterReplies });
+        Ok(Poll::Ready(()))
+    }
+
+    /// Runs complete commands of the connection's own input.
+    fn run_own(&mut self, context: &mut Context<'_>) -> Result<(), Closed> {
+        let mut input = std::mem::take(&mut self.input);
+        let consumed = self.run(context, &mut input)?;
+        input.drain(..consumed);
+        // An empty buffer is given back; so is room that a large argument has left behind.
+        input.shrink_to(input.len());
+        self.input = input;
+        Ok(())
+    }
+
+    /// Decodes `input`, runs its complete commands as far as the turn allows, and sends the replies. Gives the number of bytes done
+    /// with; `has_commands` says whether there may be a complete command behind them.
+    fn run(&mut self, context: &mut Context<'_>, input: &mut [u8]) -> Result<usize, Closed> {
+        let worker = self.worker.clone();
+        let mut scratch = worker.scratch();
+        let Scratch { batch, reply, transactions } = &mut *scratch;
+        // A turn that ended early may have left something behind.
+        reply.clear();
+        let server = worker.server();
+        let limits = DecodeLimits {
+            bulk_bytes_max: server.settings.proto_max_bulk_len.get() as usize,
+            authenticated: self.session.authenticated || !server.settings.password_required.get(),
+            commands_max: limits::TURN_COMMANDS_MAX,
+        };
+        let decoded = self.decoder.decode(input, &limits, batch);
+        let mut consumed = decoded.consumed;
+        self.has_commands = decoded.paused;
+        if !batch.is_empty() {
+            reply.set_protocol(self.session.protocol());
+            let mut commands = CommandContext {
+                table: &server.table,
+                server,
+                worker: worker.store(),
+                scratch: transactions,
+                session: &mut self.session,
+            };
+            let executed = dispatch::execute_batch(&mut commands, input, batch, reply);
+            if executed < batch.len() {
+                consumed = batch.offset(executed);
+                self.decoder.reset();
+                self.has_commands = true;
+            }
+        }
+        if let Some(error) = decoded.error
+            && !self.has_commands
+            && self.session.ending == Ending::None
+        {
+            tracing::debug!("protocol error ({error:?}) from client {}", self.session.client.address);
+            error.write(reply);
+            self.session.end(Ending::AfterReplies);
+        }
+        if self.session.ending != Ending::None {
+            self.has_commands = false;
+            consumed = input.len();
+        }
+        self.send(context, reply)?;
+        Ok(consumed)
+    }
+
+    /// Sends the worker's reply buffer, or queues what the socket does not take.
+    fn send(&mut self, context: &mut Context<'_>, reply: &mut Reply) -> Result<(), Closed> {
+        if reply.is_empty() {
+            return Ok(());
+        }
+        let before = self.output.len();
+        let limit = self.worker.server().settings.output_limit(ClientClass::Normal);
+        let hard = limit.hard.get() as usize;
+        if hard > 0 && before + reply.len() > hard {
+            return self.output_limit_reached();
+        }
+        if self.output.is_empty() {
+            let sent = self.output.send(&mut self.stream, context, reply)?;
+            self.count_sent(sent);
+        } else {
+            self.output.push(reply);
+        }
+        if reply.buffer().is_empty() && reply.capacity() > limits::REPLY_BYTES_KEPT {
+            reply.take();
+        }
+        self.worker.output_changed(before, self.output.len());
+        Ok(())
+    }
+
+    /// Starts or stops the clock of the soft limit, and looks at it.
+    fn check_soft_limit(&mut self, context: &mut Context<'_>) -> Result<(), Closed> {
+        let limit = self.worker.server().settings.output_limit(ClientClass::Normal);
+        let soft = limit.soft.get() as usize;
+        if soft == 0 || self.output.len() <= soft {
+            self.soft_limit = None;
+            return Ok(());
+        }
+        let seconds = Duration::from_secs(limit.soft_seconds.get());
+        let clock = self.soft_limit.get_or_insert_with(|| Box::pin(tokio::time::sleep(seconds)));
+        if clock.as_mut().poll(context).is_ready() { self.output_limit_reached() } else { Ok(()) }
+    }
+
+    #[cold]
+    fn output_limit_reached(&mut self) -> Result<(), Closed> {
+        self.worker.counters().output_buffer_limit_disconnections.add(1);
+        tracing::warn!("closing client {}: it exceeds client-output-buffer-limit", self.session.client.address);
+        Err(Closed::ByUs)
+    }
+
+    fn check_query_buffer(&mut self) -> Result<(), Closed> {
+        let bytes = self.input.len();
+        // Relaxed: figures for CLIENT LIST, which order nothing; this task is their only writer.
+        self.session.client.query_buffer.store(bytes, Ordering::Relaxed);
+        self.session.client.query_buffer_free.store(self.input.capacity() - bytes, Ordering::Relaxed);
+        let mut limit = self.worker.server().settings.client_query_buffer_limit.get() as usize;
+        if !self.session.authenticated {
+            limit = limit.min(limits::UNAUTHENTICATED_QUERY_BYTES_MAX);
+        }
+        if bytes <= limit.min(limits::DECODER_INPUT_BYTES_MAX - limits::SHARED_INPUT_BYTES) {
+            return Ok(());
+        }
+        self.worker.counters().query_buffer_limit_disconnections.add(1);
+        tracing::warn!("closing client {}: it exceeds client-query-buffer-limit", self.session.client.address);
+        Err(Closed::ByUs)
+    }
+
+    fn count_received(&mut self, bytes: usize) {
+        let counters = self.worker.counters();
+        counters.reads_processed.add(1);
+        counters.net_input_bytes.add(bytes as u64);
+        self.session.client.received(bytes);
+    }
+
+    fn count_sent(&mut self, bytes: usize) {
+        let counters = self.worker.counters();
+        counters.writes_processed.add(1);
+        counters.net_output_bytes.add(bytes as u64);
+        self.session.client.sent(bytes, self.output.len(), self.output.chunks());
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.worker.output_changed(self.output.len(), 0);
+        self.worker.connection_closed();
+        self.worker.server().clients.remove(self.session.client.id);
+    }
+}

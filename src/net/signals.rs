@@ -1,0 +1,30 @@
+//! Signals: SIGTERM and SIGINT stop the server, and a second SIGINT does not wait.
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::server::{Server, ShutdownRequest};
+use crate::sync::Arc;
+
+/// Turns signals into requests to stop, for ever.
+pub async fn watch(server: Arc<Server>) {
+    let (mut interrupt, mut terminate) = match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
+        (Ok(interrupt), Ok(terminate)) => (interrupt, terminate),
+        (Err(error), _) | (_, Err(error)) => {
+            tracing::warn!("signals cannot be handled: {error}");
+            return;
+        }
+    };
+    loop {
+        tokio::select! {
+            _ = interrupt.recv() => {
+                if server.shutdown.requested().is_some() {
+                    tracing::warn!("You insist... exiting now.");
+                    std::process::exit(1);
+                }
+                tracing::warn!("Received SIGINT scheduling shutdown...");
+            }
+            _ = terminate.recv() => tracing::warn!("Received SIGTERM scheduling shutdown..."),
+        }
+        server.shutdown.request(ShutdownRequest::default());
+    }
+}
