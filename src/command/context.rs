@@ -19,3 +19,11 @@ pub struct Context<'a> {
     /// The client that sent the command.
     pub session: &'a mut Session,
 }
+
+impl Context<'_> {
+    /// Whether the client has shown who it is, or need not while no password is set.
+    #[inline]
+    pub fn authenticated(&self) -> bool {
+        self.session.authenticated || !self.server.settings.password_required.get()
+    }
+}

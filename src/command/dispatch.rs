@@ -91,7 +91,7 @@ impl<'i> Slice<'_, 'i, '_> {
         }
         let mut position = 0;
         while position < count && context.session.ending == Ending::None {
-            let data = match context.session.authenticated {
+            let data = match context.authenticated() {
                 true => prepared[position..].iter().take_while(|one| one.is_data()).count(),
                 false => 0,
             };
@@ -172,7 +172,7 @@ impl<'i> Slice<'_, 'i, '_> {
             }
             return refuse(context, self.timer, error, mark, reply);
         };
-        if !context.session.authenticated && !command.row.flags.has(Flags::NO_AUTH) {
+        if !context.authenticated() && !command.row.flags.has(Flags::NO_AUTH) {
             self.timer.statistics().count_rejected(command.index);
             return refuse(context, self.timer, CommandError::NOT_AUTHENTICATED, mark, reply);
         }

@@ -2,6 +2,8 @@
 
 #[cfg(feature = "server")]
 pub mod command;
+#[cfg(feature = "server")]
+pub mod connection;
 pub mod generic;
 pub mod list;
 pub mod string;
@@ -12,6 +14,8 @@ use super::spec::Row;
 pub static FAMILIES: &[&[Row]] = &[
     #[cfg(feature = "server")]
     command::ROWS,
+    #[cfg(feature = "server")]
+    connection::ROWS,
     generic::ROWS,
     list::ROWS,
     string::ROWS,
