@@ -11,7 +11,7 @@ const LAYERS: &[&[&str]] = &[
     // The data commands, and replies: the top of the core.
     &["resp", "command"],
     &["server", "session", "config"],
-    &["command/context", "command/family/connection", "command/family/server", "command/admin"],
+    &["command/context", "command/dispatch", "command/family/connection", "command/family/server", "command/admin"],
     &["net"],
     &["lib", "main"],
 ];
