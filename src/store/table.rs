@@ -188,7 +188,8 @@ impl Table {
         let prefix = hash >> (64 - bits);
         let slot = self.slot_of(BucketId::new(prefix, bits));
         // Acquire: pairs with the Release that set LINKED in `link_bucket`: the head is reachable and its link is current.
-        if slot.load(Ordering::Acquire) & LINKED != 0 {
+        let linked = if planted("table_start_unlinked") { FLAGS } else { LINKED };
+        if slot.load(Ordering::Acquire) & linked != 0 {
             return slot;
         }
         self.link_bucket(prefix, bits, pin)
@@ -251,7 +252,11 @@ impl Table {
                             None => entry.hash.cmp(&hash).then(std::cmp::Ordering::Greater),
                             Some(key) => entry.hash.cmp(&hash).then_with(|| entry.key().cmp(key)),
                         };
-                        if next & MARK == 0 && order.is_eq() && entry.load() == Word::DEAD {
+                        if next & MARK == 0
+                            && order.is_eq()
+                            && entry.load() == Word::DEAD
+                            && !planted("table_keeps_dead")
+                        {
                             // Rule 19: mark it on behalf of its reaper.
                             // Acquire: as above; Relaxed would do for the mark itself, which publishes nothing.
                             next = entry.next.fetch_or(MARK, Ordering::Acquire) | MARK;
@@ -328,6 +333,11 @@ impl Table {
             entry_ref.next.store(place.link & !(FLAGS | MARK), Ordering::Relaxed);
             let link = entry.as_ptr().expose_provenance() as u64 | place.link & FLAGS;
             // Release: publishes the entry, its key, word and next link. Relaxed on failure: the place is looked for again.
+            if planted("table_blind_link") {
+                // Release: as below.
+                place.slot.store(link, Ordering::Release);
+                return Inserted::New(entry_ref);
+            }
             if place.slot.compare_exchange(place.link, link, Ordering::Release, Ordering::Relaxed).is_ok() {
                 let counts = &self.counts[pin.worker_index()];
                 counts.entries_added.add(1);

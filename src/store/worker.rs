@@ -367,6 +367,7 @@ impl Worker {
         if self.settle(word)? != word.resolve() {
             return Ok(());
         }
+        let word = if planted("expiry_blind_cas") { entry.load() } else { word };
         let stamp = self.draw_stamp(root.stamp());
         let mut tombstone = NewRoot::tombstone();
         tombstone.stamp(stamp);

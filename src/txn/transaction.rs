@@ -12,6 +12,7 @@ use crate::store::table::Table;
 use crate::store::word::{State, Word};
 use crate::store::worker::ElderHolds;
 use crate::store::{Pin, Section, Worker};
+use crate::sync::planted;
 use crate::types::{Attempt, NewRoot, Root};
 use std::ptr::NonNull;
 
@@ -164,6 +165,15 @@ impl<'w> Transaction<'w> {
         self.scratch.attempt.fail();
     }
 
+    /// Makes the transaction to come the elder, if there is none. Models and tests call it; a server's transactions become elders by losing.
+    pub fn become_elder(&mut self) -> bool {
+        let taken = self.elder.is_none() && self.section.worker().take_elder();
+        if taken {
+            self.elder = Some(Record::new(LINEAR_SEARCH_MAX, true));
+        }
+        taken
+    }
+
     #[cold]
     fn prepare_retry(&mut self, outcome: Outcome, lost: &mut u32) {
         let worker = self.section.worker();
@@ -173,8 +183,8 @@ impl<'w> Transaction<'w> {
         match outcome {
             // Unpinned and idle while the elder works, so that neither garbage nor the gate waits for it.
             Outcome::ElderHolds => self.section.renew_after(|| worker.wait_for_elder()),
-            _ if *lost >= LOST_ATTEMPTS_BEFORE_ELDER && self.elder.is_none() && worker.take_elder() => {
-                self.elder = Some(Record::new(LINEAR_SEARCH_MAX, true));
+            Outcome::Conflict if *lost >= LOST_ATTEMPTS_BEFORE_ELDER => {
+                self.become_elder();
             }
             _ => {}
         }
@@ -354,6 +364,9 @@ impl<'w> Transaction<'w> {
                     // SAFETY: read from the entry's word under the pin.
                     let root = unsafe { root.as_ref() };
                     if root.is_expired(self.section.now().unix_ms) {
+                        if planted("expiry_no_tombstone") {
+                            return Ok((Some(NonNull::from(entry)), word, Word::VACANT));
+                        }
                         worker.expire(table, entry, word, root, pin)?;
                         continue;
                     }

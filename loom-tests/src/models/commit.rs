@@ -1,0 +1,279 @@
+//! Commits: one CAS, several words at one moment, readers, the elder, expiry, the gate.
+
+use super::store::{NOW_MS, get, increment, number, put, run, set, store, worker};
+use crate::Model;
+use caswell::store::Store;
+use caswell::sync::{Arc, thread};
+use caswell::types::NewRoot;
+
+/// The models of this file.
+pub const MODELS: &[Model] = &[
+    Model {
+        name: "incr_two_threads",
+        promise: "two threads' INCRs of one key both count",
+        preemption_bound: 3,
+        faults: &["commit_blind_cas"],
+        run: incr_two_threads,
+    },
+    Model {
+        name: "incr_three_threads",
+        promise: "three threads' INCRs of one key all count",
+        preemption_bound: 2,
+        faults: &["commit_blind_cas"],
+        run: incr_three_threads,
+    },
+    Model {
+        name: "commit_readers_see_all_or_nothing",
+        promise: "rule 6: a read of two keys sees both or neither of what one commit wrote",
+        preemption_bound: 2,
+        faults: &["commit_no_second_collect", "commit_early_release"],
+        run: readers_see_all_or_nothing,
+    },
+    Model {
+        name: "commit_overlapping_sets",
+        promise: "two commits over the same two keys, aborting each other, take effect one after the other",
+        preemption_bound: 2,
+        faults: &["commit_claims_unchecked"],
+        run: overlapping_sets,
+    },
+    Model {
+        name: "commit_read_only_member",
+        promise: "rule 5: a write prepared before another commit read its key does not carry an older stamp than that commit",
+        preemption_bound: 2,
+        faults: &["commit_no_tag"],
+        run: read_only_member,
+    },
+    Model {
+        name: "commit_elder",
+        promise: "what the elder read stays true until it has committed, whatever single-key writers do",
+        preemption_bound: 2,
+        faults: &["commit_elder_aborted"],
+        run: elder,
+    },
+    Model {
+        name: "commit_absent_keys",
+        promise: "a commit over keys that are not there yet excludes another that needs them absent (MSETNX)",
+        preemption_bound: 2,
+        faults: &["commit_claims_unchecked"],
+        run: absent_keys,
+    },
+    Model {
+        name: "expiry_against_persist",
+        promise: "rule 9: a key that one client was told is gone is not revived by another client's earlier clock",
+        preemption_bound: 2,
+        faults: &["expiry_no_tombstone"],
+        run: expiry_against_persist,
+    },
+    Model {
+        name: "expiry_against_set",
+        promise: "expiring a key does not delete the value that another thread has just set",
+        preemption_bound: 2,
+        faults: &["expiry_blind_cas"],
+        run: expiry_against_set,
+    },
+    Model {
+        name: "gate_against_commits",
+        promise: "invariant 1 of the gate: no transaction sees some databases before and others after SWAPDB",
+        preemption_bound: 2,
+        faults: &["gate_no_fence"],
+        run: gate_against_commits,
+    },
+];
+
+/// Runs `body` on another thread of the model.
+fn spawn(store: &Arc<Store>, body: impl FnOnce(&Arc<Store>) + 'static) -> thread::JoinHandle<()> {
+    let store = Arc::clone(store);
+    thread::spawn(move || body(&store))
+}
+
+fn incr_two_threads() {
+    let store = store();
+    let main = worker(&store);
+    set(&main, b"k", 0);
+    let other = spawn(&store, |store| increment(&worker(store), b"k"));
+    increment(&main, b"k");
+    other.join().expect("the other thread ends");
+    assert_eq!(get(&main, b"k"), Some(2));
+}
+
+fn incr_three_threads() {
+    let store = store();
+    let main = worker(&store);
+    set(&main, b"k", 0);
+    let others = [(); 2].map(|()| spawn(&store, |store| increment(&worker(store), b"k")));
+    increment(&main, b"k");
+    for other in others {
+        other.join().expect("the other thread ends");
+    }
+    assert_eq!(get(&main, b"k"), Some(3));
+}
+
+fn readers_see_all_or_nothing() {
+    let store = store();
+    let main = worker(&store);
+    set(&main, b"a", 0);
+    set(&main, b"b", 0);
+    let other = spawn(&store, |store| {
+        run(&worker(store), |tx| {
+            put(tx, b"a", 1);
+            put(tx, b"b", 1);
+        });
+    });
+    let (a, b) = run(&main, |tx| (number(tx, b"a"), number(tx, b"b")));
+    assert_eq!(a, b);
+    other.join().expect("the other thread ends");
+    assert_eq!((get(&main, b"a"), get(&main, b"b")), (Some(1), Some(1)));
+}
+
+/// Moves one from `from` to `to`.
+fn transfer(store: &Arc<Store>, from: &[u8], to: &[u8]) {
+    run(&worker(store), |tx| {
+        let (less, more) = (number(tx, from).unwrap_or(0) - 1, number(tx, to).unwrap_or(0) + 1);
+        put(tx, from, less);
+        put(tx, to, more);
+    });
+}
+
+fn overlapping_sets() {
+    let store = store();
+    let main = worker(&store);
+    set(&main, b"a", 5);
+    set(&main, b"b", 5);
+    let other = spawn(&store, |store| transfer(store, b"a", b"b"));
+    transfer(&store, b"a", b"b");
+    other.join().expect("the other thread ends");
+    assert_eq!((get(&main, b"a"), get(&main, b"b")), (Some(3), Some(7)));
+}
+
+fn stamp(store: &Arc<Store>, key: &[u8]) -> u64 {
+    run(&worker(store), |tx| {
+        let key = tx.open(key);
+        tx.root(key).map_or(0, |root| root.stamp())
+    })
+}
+
+fn read_only_member() {
+    let store = store();
+    let main = worker(&store);
+    set(&main, b"x", 0);
+    set(&main, b"y", 0);
+    // Reads X, writes Y: must come before the write of X if it did not see it, and then has the smaller stamp.
+    let other = spawn(&store, |store| {
+        run(&worker(store), |tx| {
+            let seen = number(tx, b"x").unwrap_or(0);
+            put(tx, b"y", seen + 10);
+        });
+    });
+    set(&main, b"x", 1);
+    other.join().expect("the other thread ends");
+    let saw_the_write = get(&main, b"y") == Some(11);
+    let (x, y) = (stamp(&store, b"x"), stamp(&store, b"y"));
+    assert!(if saw_the_write { x < y } else { y < x }, "x {x} y {y} saw {saw_the_write}");
+}
+
+fn elder() {
+    let store = store();
+    let main = worker(&store);
+    set(&main, b"a", 0);
+    set(&main, b"b", 0);
+    let other = spawn(&store, |store| {
+        let worker = worker(store);
+        run_as_elder(&worker, |tx| {
+            let sum = number(tx, b"a").unwrap_or(0) + number(tx, b"b").unwrap_or(0);
+            put(tx, b"a", sum + 1);
+        });
+    });
+    increment(&main, b"b");
+    other.join().expect("the other thread ends");
+    assert_eq!(get(&main, b"b"), Some(1));
+    assert!(matches!(get(&main, b"a"), Some(1 | 2)));
+}
+
+/// Runs a transaction that is the elder from its first attempt on.
+fn run_as_elder(worker: &caswell::store::Worker, step: impl FnMut(&mut caswell::txn::Transaction<'_>)) {
+    let mut scratch = caswell::txn::Scratch::default();
+    let mut tx = caswell::txn::Transaction::new(worker, &mut scratch, 0, caswell::txn::RuntimeLimits::default());
+    assert!(tx.become_elder());
+    tx.run(step);
+}
+
+fn absent_keys() {
+    let store = store();
+    let main = worker(&store);
+    let set_both = |store: &Arc<Store>, value: i64| {
+        run(&worker(store), |tx| {
+            if number(tx, b"a").is_some() || number(tx, b"b").is_some() {
+                return false;
+            }
+            put(tx, b"a", value);
+            put(tx, b"b", value);
+            true
+        })
+    };
+    let other = spawn(&store, move |store| {
+        set_both(store, 1);
+    });
+    set_both(&store, 2);
+    other.join().expect("the other thread ends");
+    let (a, b) = (get(&main, b"a"), get(&main, b"b"));
+    assert!(a.is_some() && a == b, "{a:?} {b:?}");
+}
+
+fn expiry_against_persist() {
+    let store = store();
+    let main = worker(&store);
+    run(&main, |tx| {
+        let key = tx.open(b"k");
+        tx.set(key, NewRoot::integer(1, Some(NOW_MS + 1)));
+    });
+    // PERSIST by a thread whose section began before the deadline.
+    let other = spawn(&store, |store| {
+        let worker = worker(store);
+        run(&worker, |tx| {
+            let key = tx.open(b"k");
+            if tx.root(key).is_some() {
+                tx.set_expiry(key, None);
+            }
+        });
+    });
+    store.clock().set(NOW_MS + 1);
+    let first = get(&main, b"k");
+    other.join().expect("the other thread ends");
+    if first.is_none() {
+        assert_eq!(get(&main, b"k"), None, "revived");
+    }
+}
+
+fn expiry_against_set() {
+    let store = store();
+    let main = worker(&store);
+    run(&main, |tx| {
+        let key = tx.open(b"k");
+        tx.set(key, NewRoot::integer(1, Some(NOW_MS + 1)));
+    });
+    store.clock().set(NOW_MS + 1);
+    let other = spawn(&store, |store| set(&worker(store), b"k", 2));
+    assert!(matches!(get(&main, b"k"), None | Some(2)));
+    other.join().expect("the other thread ends");
+    assert_eq!(get(&main, b"k"), Some(2));
+}
+
+fn gate_against_commits() {
+    let store = store();
+    let main = worker(&store);
+    set(&main, b"k", 1);
+    run(&main, |tx| {
+        let key = tx.open_in(1, b"k");
+        tx.set(key, NewRoot::integer(2, None));
+    });
+    let other = spawn(&store, |store| worker(store).swap_databases(0, 1));
+    let mut both = [0; 2];
+    run(&main, |tx| {
+        for (database, place) in both.iter_mut().enumerate() {
+            let key = tx.open_in(database, b"k");
+            *place = tx.root(key).map_or(0, |root| root.stamp());
+        }
+    });
+    assert_ne!(both[0], both[1], "one value was seen in both databases");
+    other.join().expect("the other thread ends");
+}
