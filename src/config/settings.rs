@@ -437,7 +437,7 @@ fn current_directory() -> Value {
 }
 
 /// The operating system's text for an error, without the number that the standard library adds.
-fn system_text(error: &std::io::Error) -> String {
+pub fn system_text(error: &std::io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
         Some(end) => text[..end].to_owned(),

@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
 
+use crate::config::Allow;
 use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
 
 /// The connected clients by id.
@@ -159,6 +160,20 @@ impl ClientInfo {
             // SeqCst: pairs with the fence in `kill`. Of the two, one is first: either the killer finds the waker, or the look at the
             // flag that follows this call finds it raised.
             fence(Ordering::SeqCst);
+        }
+    }
+
+    /// Whether it is connected from this machine.
+    pub fn is_local(&self) -> bool {
+        self.is_unix || self.address.starts_with("127.") || self.address.starts_with("[::1]:")
+    }
+
+    /// Whether it may use what `allow` restricts.
+    pub fn is_allowed(&self, allow: Allow) -> bool {
+        match allow {
+            Allow::No => false,
+            Allow::Yes => true,
+            Allow::Local => self.is_local(),
         }
     }
 

@@ -11,6 +11,7 @@ pub mod shutdown;
 pub mod statistics;
 pub mod tick;
 
+use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 pub use clients::{ClientInfo, Clients};
@@ -20,8 +21,8 @@ pub use statistics::Statistics;
 use crate::command::table::Table;
 use crate::config::Settings;
 use crate::limits::BACKGROUND_WORKERS_MAX;
-use crate::store::{Store, StoreOptions};
-use crate::sync::Arc;
+use crate::store::{Store, StoreOptions, StoreStatistics};
+use crate::sync::{Arc, AtomicU64};
 
 /// The state that all workers of one server share.
 pub struct Server {
@@ -41,6 +42,10 @@ pub struct Server {
     pub shutdown: Shutdown,
     /// Forty hexadecimal digits, new with every start.
     pub run_id: String,
+    replication_id: Mutex<String>,
+    store_statistics_before: Mutex<StoreStatistics>,
+    /// Bytes in use when the server was ready, before any client came.
+    pub startup_memory: AtomicU64,
     /// When this server was made.
     pub started: Instant,
     /// The same moment on the wall clock.
@@ -66,6 +71,9 @@ impl Server {
             rates: tick::Rates::default(),
             shutdown: Shutdown::default(),
             run_id: random_hexadecimal_40(),
+            replication_id: Mutex::new(random_hexadecimal_40()),
+            store_statistics_before: Mutex::default(),
+            startup_memory: AtomicU64::new(0),
             started: Instant::now(),
             started_at: SystemTime::now(),
         }
@@ -73,6 +81,28 @@ impl Server {
 }
 
 impl Server {
+    /// Sets all statistics to zero, the store's too (its counters go on; what they show is the difference).
+    pub fn reset_statistics(&self) {
+        self.statistics.reset();
+        *self.store_statistics_before.lock().unwrap_or_else(PoisonError::into_inner) = self.store.statistics();
+    }
+
+    /// What the store's counters have grown by since the statistics were set to zero.
+    pub fn store_statistics(&self) -> StoreStatistics {
+        let before = *self.store_statistics_before.lock().unwrap_or_else(PoisonError::into_inner);
+        self.store.statistics().since(&before)
+    }
+
+    /// The name of this history of the data, for replicas: forty hexadecimal digits.
+    pub fn replication_id(&self) -> String {
+        self.replication_id.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Begins another history.
+    pub fn change_replication_id(&self) {
+        *self.replication_id.lock().unwrap_or_else(PoisonError::into_inner) = random_hexadecimal_40();
+    }
+
     /// Whether more memory is in use than `maxmemory` allows, so that commands flagged `denyoom` are refused. One load
     /// without a limit; with one, O(threads).
     pub fn memory_is_full(&self) -> bool {

@@ -103,6 +103,8 @@ counters! {
     error_replies,
     /// Batches of pipelined commands that were executed.
     batches_processed,
+    /// Nanoseconds that commands ran.
+    command_nanoseconds,
 }
 
 /// What is counted per command row.
@@ -273,6 +275,7 @@ impl WorkerStatistics {
         command.calls.add(calls);
         command.nanoseconds.add(nanoseconds);
         self.counters.commands_processed.add(calls);
+        self.counters.command_nanoseconds.add(nanoseconds);
         if track_latency {
             command.latency.get_or_init(Box::default).0[bucket_of(nanoseconds / calls)].add(calls);
         }
@@ -398,6 +401,16 @@ impl Statistics {
     pub fn totals(&self) -> Totals {
         let mut totals = Totals::default();
         self.current().for_each(|worker| worker.counters.add_to(&mut totals));
+        totals
+    }
+
+    /// The sums of the plain counters without the first worker's. O(workers).
+    pub fn totals_beside_first(&self) -> Totals {
+        let mut totals = Totals::default();
+        let first: *const WorkerStatistics = self.worker(0);
+        self.current()
+            .filter(|worker| !std::ptr::eq(*worker, first))
+            .for_each(|worker| worker.counters.add_to(&mut totals));
         totals
     }
 

@@ -105,6 +105,25 @@ pub struct StoreStatistics {
     pub garbage_bytes: u64,
 }
 
+impl StoreStatistics {
+    /// What the counters have grown by since `before`; bytes that wait are a state and stay as they are.
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            conflicts: self.conflicts - before.conflicts,
+            multi_commits: self.multi_commits - before.multi_commits,
+            aborts: self.aborts - before.aborts,
+            elders: self.elders - before.elders,
+            gates: self.gates - before.gates,
+            growths: self.growths - before.growths,
+            expired_keys: self.expired_keys - before.expired_keys,
+            keyspace_hits: self.keyspace_hits - before.keyspace_hits,
+            keyspace_misses: self.keyspace_misses - before.keyspace_misses,
+            retired_bytes: self.retired_bytes - before.retired_bytes,
+            garbage_bytes: self.garbage_bytes,
+        }
+    }
+}
+
 /// What a database holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DatabaseSize {

@@ -841,7 +841,7 @@ fn object_encoding(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply)
 const EMBEDDED_BYTES_MAX: usize = 44;
 
 /// The form in which Redis 7.2 would hold the value.
-fn encoding_name(root: &Root, list_max_listpack_size: i32) -> &'static str {
+pub(super) fn encoding_name(root: &Root, list_max_listpack_size: i32) -> &'static str {
     match root.view() {
         None => "none",
         Some(View::Integer(_)) => "int",
