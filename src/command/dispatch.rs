@@ -130,10 +130,10 @@ impl<'i> Slice<'_, 'i, '_> {
         for (offset, one) in prepared.iter().enumerate() {
             let Some(command) = one.command else { continue };
             let Handler::Data(handler) = command.row.handler else { continue };
+            self.timer.command_starts(command.index, command.row.flags.has(Flags::FAST));
             let args = self.arguments(position + offset);
             let key = one.first_key.map(|key| (args.at(key.argument), key.hash));
             let mark = reply.mark();
-            // The arguments borrow from the slice, the timer too: both are its fields.
             let result = tx.run(|tx| {
                 reply.rewind(mark);
                 if let Some((key, hash)) = key {
@@ -141,7 +141,6 @@ impl<'i> Slice<'_, 'i, '_> {
                 }
                 handler(tx, &args, reply)
             });
-            self.timer.command_starts(command.index, command.row.flags.has(Flags::FAST));
             finish(replies, self.timer, command, result, mark, reply);
         }
         drop(tx);
@@ -177,13 +176,14 @@ impl<'i> Slice<'_, 'i, '_> {
             return refuse(context, self.timer, CommandError::NOT_AUTHENTICATED, mark, reply);
         }
         note_last_command(context, command);
+        self.timer.command_starts(command.index, command.row.flags.has(Flags::FAST));
+        let args = self.arguments(position);
         let result = match command.row.handler {
             Handler::Server(handler) => handler(context, &args, reply),
             Handler::Data(_) => unreachable!("run_data runs those of clients that are authenticated"),
             // A container without a subcommand: its arity has refused that, but for COMMAND, which has a handler.
             Handler::Container => Err(CommandError::wrong_arity(&command.full_name)),
         };
-        self.timer.command_starts(command.index, command.row.flags.has(Flags::FAST));
         finish(&mut context.session.replies, self.timer, command, result, mark, reply);
     }
 }

@@ -8,7 +8,7 @@ use crate::config::value::parse_memory;
 use crate::glob;
 use crate::resp::Reply;
 use crate::server::{allocation, process};
-use crate::txn::{RuntimeLimits, Scratch, Transaction};
+use crate::txn::{RuntimeLimits, Transaction};
 use crate::types::{Root, View, access};
 use std::time::Duration;
 
@@ -140,16 +140,10 @@ fn table_statistics(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Repl
     Ok(())
 }
 
-fn runtime_limits(context: &Context<'_>) -> RuntimeLimits {
-    let list_max_listpack_size = context.server.settings.list_max_listpack_size.get();
-    RuntimeLimits { list_max_listpack_size, ..RuntimeLimits::default() }
-}
-
 /// Runs `look` on the key's value without counting as a use of it.
-fn peek<T>(context: &Context<'_>, key: &[u8], mut look: impl FnMut(&Root, i64) -> T) -> Result<T, CommandError> {
-    let mut scratch = Scratch::default();
-    let limits = runtime_limits(context);
-    let mut transaction = Transaction::new(context.worker, &mut scratch, context.session.database(), limits);
+fn peek<T>(context: &mut Context<'_>, key: &[u8], mut look: impl FnMut(&Root, i64) -> T) -> Result<T, CommandError> {
+    let limits = RuntimeLimits::from(&context.server.settings);
+    let mut transaction = Transaction::new(context.worker, context.scratch, context.session.database(), limits);
     transaction.run(|transaction| {
         let key = transaction.open(key);
         let now_ms = transaction.now_ms();
@@ -158,7 +152,7 @@ fn peek<T>(context: &Context<'_>, key: &[u8], mut look: impl FnMut(&Root, i64) -
 }
 
 fn object(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let limits = runtime_limits(context);
+    let limits = RuntimeLimits::from(&context.server.settings);
     let text = peek(context, args.at(2), |root, now_ms| {
         let encoding = super::generic::encoding_name(root, limits.list_max_listpack_size);
         // The length that a snapshot would give the value, to a few bytes.
@@ -183,7 +177,7 @@ fn object(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Comm
 }
 
 fn listpack(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let limits = runtime_limits(context);
+    let limits = RuntimeLimits::from(&context.server.settings);
     let elements = peek(context, args.at(2), |root, _| match root.view() {
         Some(View::List(list)) if super::generic::encoding_name(root, limits.list_max_listpack_size) == "listpack" => {
             Some(list.iter_from(0).map(|element| String::from_utf8_lossy(element).into_owned()).collect::<Vec<_>>())
