@@ -289,6 +289,14 @@ impl Settings {
         table::row(index).kind.print(&self.table().values[index])
     }
 
+    /// What CONFIG GET prints for the setting of this name.
+    ///
+    /// # Panics
+    /// If there is no such setting: names in the program are literals.
+    pub fn print_named(&self, name: &str) -> Vec<u8> {
+        self.print(table::find(name.as_bytes()).expect("a setting of the table"))
+    }
+
     /// Value and initial value of every setting, in the table's order.
     pub(super) fn values(&self) -> Vec<(Value, Value)> {
         let table = self.table();

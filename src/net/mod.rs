@@ -27,7 +27,7 @@ use tokio::sync::mpsc;
 pub use listener::Listeners;
 
 use crate::limits;
-use crate::server::{Server, ShutdownRequest};
+use crate::server::{Server, ShutdownRequest, process};
 use crate::sync::{Arc, AtomicUsize, thread};
 use listener::Dealer;
 
@@ -40,6 +40,9 @@ pub fn run(server: Arc<Server>) -> Result<(), String> {
     let listeners = Listeners::bind(&server.settings)?;
     for address in listeners.addresses() {
         tracing::info!("Ready to accept connections on {address}");
+    }
+    if let Err(error) = process::notify_supervisor(&server.settings) {
+        tracing::warn!("The supervisor cannot be told that the server is ready: {error}");
     }
     let signals = signals::watch(server.clone());
     serve(server, listeners, signals).map_err(|error| error.to_string())

@@ -4,6 +4,8 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use crate::config::Settings;
+
 /// Leaves the terminal: goes on in a child process with no terminal and with `/dev/null` as standard streams.
 ///
 /// # Safety
@@ -16,12 +18,16 @@ pub unsafe fn daemonize() -> io::Result<()> {
     if unsafe { libc::daemon(1, 0) } == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Tells systemd that the server is ready, if the server was started by it to do so.
-pub fn notify_supervisor() -> io::Result<()> {
+/// Tells systemd that the server is ready, if `supervised` wants it and systemd said where.
+///
+/// # Errors
+/// If systemd's socket cannot be reached.
+pub fn notify_supervisor(settings: &Settings) -> io::Result<()> {
     use std::os::linux::net::SocketAddrExt;
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::net::{SocketAddr, UnixDatagram};
-    let Some(path) = std::env::var_os("NOTIFY_SOCKET") else { return Ok(()) };
+    let wanted = matches!(settings.print_named("supervised").as_slice(), b"systemd" | b"auto");
+    let Some(path) = std::env::var_os("NOTIFY_SOCKET").filter(|_| wanted) else { return Ok(()) };
     let address = match path.as_bytes() {
         [b'@', name @ ..] => SocketAddr::from_abstract_name(name)?,
         _ => SocketAddr::from_pathname(Path::new(&path))?,

@@ -5,9 +5,9 @@ pub mod cluster;
 #[cfg(feature = "server")]
 pub mod command;
 #[cfg(feature = "server")]
-pub mod connection;
-#[cfg(feature = "server")]
 pub mod config;
+#[cfg(feature = "server")]
+pub mod connection;
 #[cfg(feature = "server")]
 pub mod debug;
 pub mod generic;
