@@ -11,7 +11,6 @@ pub mod family;
 pub mod float_text;
 pub mod help;
 pub mod keys;
-pub mod listpack;
 pub mod lookup;
 pub mod spec;
 pub mod string_value;

@@ -152,9 +152,8 @@ fn peek<T>(context: &mut Context<'_>, key: &[u8], mut look: impl FnMut(&Root, i6
 }
 
 fn object(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let limits = RuntimeLimits::from(&context.server.settings);
     let text = peek(context, args.at(2), |root, now_ms| {
-        let encoding = super::generic::encoding_name(root, limits.list_max_listpack_size);
+        let encoding = super::generic::encoding_name(root);
         // The length that a snapshot would give the value, to a few bytes.
         let length = match root.view() {
             Some(View::Integer(number)) if i8::try_from(number).is_ok() => 2,
@@ -177,9 +176,8 @@ fn object(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Comm
 }
 
 fn listpack(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let limits = RuntimeLimits::from(&context.server.settings);
     let elements = peek(context, args.at(2), |root, _| match root.view() {
-        Some(View::List(list)) if super::generic::encoding_name(root, limits.list_max_listpack_size) == "listpack" => {
+        Some(View::List(list)) if list.is_listpack() => {
             Some(list.iter_from(0).map(|element| String::from_utf8_lossy(element).into_owned()).collect::<Vec<_>>())
         }
         _ => None,

@@ -4,7 +4,6 @@ use crate::command::args::{Args, parse_integer};
 use crate::command::deadline::{DeadlineForm, invalid_expire_time};
 use crate::command::error::{CommandError, CommandResult};
 use crate::command::help;
-use crate::command::listpack;
 use crate::command::lookup::{peek, prefetch, read};
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
 use crate::glob;
@@ -831,7 +830,7 @@ fn parse_cursor(text: &[u8]) -> Option<u64> {
 fn object_encoding(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     let key = peek(tx, args.at(2));
     match tx.root(key) {
-        Some(root) => reply.bulk(encoding_name(root, tx.limits().list_max_listpack_size).as_bytes()),
+        Some(root) => reply.bulk(encoding_name(root).as_bytes()),
         None => reply.null(),
     }
     Ok(())
@@ -841,7 +840,7 @@ fn object_encoding(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply)
 const EMBEDDED_BYTES_MAX: usize = 44;
 
 /// The form in which Redis 7.2 would hold the value.
-pub(super) fn encoding_name(root: &Root, list_max_listpack_size: i32) -> &'static str {
+pub(super) fn encoding_name(root: &Root) -> &'static str {
     match root.view() {
         None => "none",
         Some(View::Integer(_)) => "int",
@@ -850,7 +849,7 @@ pub(super) fn encoding_name(root: &Root, list_max_listpack_size: i32) -> &'stati
             if embedded { "embstr" } else { "raw" }
         }
         Some(View::Rope(_)) => "raw",
-        Some(View::List(list)) if listpack::holds(list, list_max_listpack_size) => "listpack",
+        Some(View::List(list)) if list.is_listpack() => "listpack",
         Some(View::List(_)) => "quicklist",
     }
 }
@@ -928,4 +927,181 @@ fn memory_usage(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) ->
 fn memory_help(_tx: &mut Transaction<'_>, _args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     reply_help("memory", reply);
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ROWS;
+    use crate::command::family::testing::{Client, check};
+
+    #[test]
+    fn replies_are_those_of_redis() {
+        check(ROWS, include_str!("cases/generic.txt"));
+    }
+
+    #[test]
+    fn a_key_lives_until_its_deadline_and_not_longer() {
+        let mut client = Client::new();
+        client.run("SET k v EX 10");
+        client.set_time(1);
+        assert_eq!(client.run("PTTL k"), ":9999");
+        assert_eq!(client.run("TTL k"), ":10");
+        client.set_time(501);
+        assert_eq!(client.run("TTL k"), ":9");
+        client.set_time(9_999);
+        assert_eq!(client.run("TTL k"), ":0");
+        assert_eq!(client.run("GET k"), "$1|v");
+        assert_eq!(client.run("KEYS *"), "*1|$1|k");
+        client.set_time(10_000);
+        for (line, reply) in [
+            ("KEYS *", "*0"),
+            ("SCAN 0", "*2|$1|0|*0"),
+            ("RANDOMKEY", "$-1"),
+            ("GET k", "$-1"),
+            ("TTL k", ":-2"),
+            ("PERSIST k", ":0"),
+            ("SET k v XX", "$-1"),
+            ("SET k v NX KEEPTTL", "+OK"),
+            ("TTL k", ":-1"),
+        ] {
+            assert_eq!(client.run(line), reply, "{line}");
+        }
+        assert_eq!(client.statistics().expired_keys, 1);
+    }
+
+    #[test]
+    fn idle_time_is_that_since_the_value_was_used() {
+        let mut client = Client::new();
+        client.run("SET k v");
+        client.run("RPUSH l a b");
+        client.set_time(7_000);
+        for line in ["TTL k", "TYPE k", "EXISTS k", "OBJECT ENCODING k", "KEYS *", "EXPIRE k 100", "PERSIST k"] {
+            client.run(line);
+            assert_eq!(client.run("OBJECT IDLETIME k"), ":7", "after {line}");
+        }
+        for line in
+            ["GET k", "MGET k", "TOUCH k", "STRLEN k", "COPY k x", "SET k w", "APPEND k x", "GETEX k", "GETRANGE k 0 0"]
+        {
+            client.set_time(7_000);
+            client.run("SET k v");
+            client.set_time(14_000);
+            client.run(line);
+            assert_eq!(client.run("OBJECT IDLETIME k"), ":0", "after {line}");
+        }
+        assert_eq!(client.run("OBJECT IDLETIME l"), ":14");
+        assert_eq!(client.run("LLEN l"), ":2");
+        assert_eq!(client.run("OBJECT IDLETIME l"), ":0");
+    }
+
+    #[test]
+    fn under_an_lfu_policy_uses_are_counted() {
+        let mut client = Client::new();
+        client.limits.lfu = true;
+        client.limits.lfu_log_factor = 0;
+        client.run("SET k v");
+        assert_eq!(client.run("OBJECT FREQ k"), ":5");
+        (0..20).for_each(|_| drop(client.run("GET k")));
+        assert_eq!(client.run("OBJECT FREQ k"), ":25");
+        client.set_time(2 * 60_000);
+        assert_eq!(client.run("OBJECT FREQ k"), ":23");
+        let expected = "-ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching \
+                        between policies at runtime LRU and LFU data will take some time to adjust.";
+        assert_eq!(client.run("OBJECT IDLETIME k"), expected);
+        assert_eq!(client.run("OBJECT IDLETIME missing"), "$-1");
+    }
+
+    #[test]
+    fn lookups_are_counted_as_redis_counts_them() {
+        // Hits and misses as INFO of Redis 7.0.15 gives them; `a` is a string, `l` a list, `x` is missing.
+        let cases = [
+            ("GET a", 1, 0),
+            ("GET x", 0, 1),
+            ("SET a 2", 0, 0),
+            ("SET a 2 GET", 1, 0),
+            ("SET x 2 XX GET", 0, 1),
+            ("GETSET a 1", 1, 0),
+            ("GETEX a", 1, 0),
+            ("GETDEL x", 0, 1),
+            ("INCR a", 0, 0),
+            ("APPEND a 1", 0, 0),
+            ("SETRANGE a 0 5", 0, 0),
+            ("GETRANGE a 0 1", 1, 0),
+            ("STRLEN x", 0, 1),
+            ("MGET a x", 1, 1),
+            ("LCS a x", 1, 1),
+            ("EXISTS a x", 1, 1),
+            ("TYPE x", 0, 1),
+            ("TTL a", 1, 0),
+            ("EXPIRETIME x", 0, 1),
+            ("OBJECT ENCODING a", 1, 0),
+            ("OBJECT REFCOUNT x", 0, 1),
+            ("TOUCH a x", 1, 1),
+            ("COPY a b", 1, 0),
+            ("COPY x y", 0, 1),
+            ("RENAME b c", 0, 0),
+            ("EXPIRE a 100", 0, 0),
+            ("PERSIST a", 0, 0),
+            ("LPUSH l a", 0, 0),
+            ("LPOP l", 0, 0),
+            ("LLEN l", 1, 0),
+            ("LINDEX x 0", 0, 1),
+            ("LRANGE l 0 -1", 1, 0),
+            ("LPOS l a", 1, 0),
+            ("LREM l 0 zz", 0, 0),
+            ("LSET l 0 a", 0, 0),
+            ("LMOVE l l LEFT LEFT", 0, 0),
+            ("LMPOP 2 x l LEFT", 0, 0),
+            ("SETNX x 1", 0, 0),
+            ("DEL x", 0, 0),
+            ("KEYS *", 0, 0),
+            ("MEMORY USAGE a", 0, 0),
+            ("GET l", 1, 0),
+            ("MGET l", 1, 0),
+        ];
+        for (line, hits, misses) in cases {
+            let mut client = Client::new();
+            client.run("SET a 1");
+            client.run("SET b 1");
+            client.run("RPUSH l a b c");
+            client.run(line);
+            let counted = client.statistics();
+            assert_eq!((counted.keyspace_hits, counted.keyspace_misses), (hits, misses), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_full_scan_gives_every_key_once_where_nothing_changes() {
+        let mut client = Client::new();
+        for number in 0..1000 {
+            client.run(&format!("SET key:{number} {number}"));
+        }
+        for count in [1, 10, 77, 5000] {
+            let mut cursor = "0".to_owned();
+            let mut seen = Vec::new();
+            loop {
+                let reply = client.run(&format!("SCAN {cursor} COUNT {count} MATCH key:*"));
+                // Every second part is a length.
+                let parts: Vec<_> = reply.split('|').collect();
+                cursor = parts[2].to_owned();
+                seen.extend(parts[4..].iter().skip(1).step_by(2).map(|key| (*key).to_owned()));
+                if cursor == "0" {
+                    break;
+                }
+            }
+            seen.sort();
+            seen.dedup();
+            assert_eq!(seen.len(), 1000, "COUNT {count}");
+        }
+    }
+
+    #[test]
+    fn help_tells_of_the_subcommands() {
+        let mut client = Client::new();
+        for container in ["OBJECT", "MEMORY"] {
+            let reply = client.run(&format!("{container} HELP"));
+            assert!(reply.contains(&format!("|+{container} <subcommand> ")), "{reply}");
+        }
+        let bytes = client.run("SET k v") + &client.run("MEMORY USAGE k");
+        assert!(bytes.starts_with("+OK:") && bytes.len() > 5, "{bytes}");
+    }
 }

@@ -6,7 +6,7 @@ use crate::command::lookup::{prefetch, read};
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
 use crate::resp::Reply;
 use crate::txn::{KeyId, Transaction};
-use crate::types::{Attempt, List, NewRoot, Root, View};
+use crate::types::{Attempt, List, ListpackLimit, NewRoot, Root, Side, View};
 use std::ops::Range;
 
 const KEY: Argument = Argument::key("key", 0);
@@ -269,46 +269,12 @@ pub static ROWS: &[Row] = &[
     },
 ];
 
-/// One end of a list.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum End {
-    Left,
-    Right,
-}
-
-impl End {
-    /// The end that an argument names.
-    fn parse(args: &Args<'_>, index: usize) -> Result<Self, CommandError> {
-        match () {
-            () if args.is(index, "LEFT") => Ok(Self::Left),
-            () if args.is(index, "RIGHT") => Ok(Self::Right),
-            () => Err(CommandError::SYNTAX),
-        }
-    }
-
-    fn push(self, list: &mut List, element: &[u8], attempt: &mut Attempt) {
-        match self {
-            Self::Left => list.push_front(element, attempt),
-            Self::Right => list.push_back(element, attempt),
-        }
-    }
-
-    /// The element at this end of a list that is not empty.
-    fn peek(self, list: &List) -> &[u8] {
-        let index = match self {
-            Self::Left => 0,
-            Self::Right => list.len() - 1,
-        };
-        list.get(index).expect("no list in the keyspace is empty")
-    }
-
-    /// Removes `count` elements from this end, at most all.
-    fn drop(self, list: &mut List, count: usize, attempt: &mut Attempt) {
-        let length = list.len();
-        match self {
-            Self::Left => list.remove_range(0..count, attempt),
-            Self::Right => list.remove_range(length - count..length, attempt),
-        }
+/// The end of a list that an argument names.
+fn parse_side(args: &Args<'_>, index: usize) -> Result<Side, CommandError> {
+    match () {
+        () if args.is(index, "LEFT") => Ok(Side::Front),
+        () if args.is(index, "RIGHT") => Ok(Side::Back),
+        () => Err(CommandError::SYNTAX),
     }
 }
 
@@ -340,93 +306,110 @@ fn edit<'t>(tx: &'t mut Transaction<'_>, key: KeyId) -> (&'t mut List, &'t mut A
     (root.list_mut().expect("the caller has seen a list"), attempt)
 }
 
-/// Deletes the key if its list has become empty.
-fn delete_if_empty(tx: &mut Transaction<'_>, key: KeyId) {
-    if tx.root(key).is_some_and(|root| list_of(root).is_ok_and(List::is_empty)) {
-        tx.delete(key);
-    }
+/// Up to which size a list is called a listpack.
+#[inline]
+fn listpack_limit(tx: &Transaction<'_>) -> ListpackLimit {
+    ListpackLimit::new(tx.limits().list_max_listpack_size)
 }
 
-/// Removes `count` of the `length` elements from one end, and the key with the last of them.
+/// After elements were removed from a list: deletes the key with the last of them, else lets the list become a listpack again.
 #[inline]
-fn drop_elements(tx: &mut Transaction<'_>, key: KeyId, end: End, count: usize, length: usize) {
-    if count == length {
+fn settle(tx: &mut Transaction<'_>, key: KeyId) {
+    let limit = listpack_limit(tx);
+    let (list, _) = edit(tx, key);
+    if list.is_empty() {
         tx.delete(key);
     } else {
-        let (list, attempt) = edit(tx, key);
-        end.drop(list, count, attempt);
+        list.shrink_encoding(limit);
     }
 }
 
 fn lpush(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    push(tx, args, reply, End::Left, false)
+    push(tx, args, reply, Side::Front, false)
 }
 
 fn rpush(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    push(tx, args, reply, End::Right, false)
+    push(tx, args, reply, Side::Back, false)
 }
 
 fn lpushx(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    push(tx, args, reply, End::Left, true)
+    push(tx, args, reply, Side::Front, true)
 }
 
 fn rpushx(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    push(tx, args, reply, End::Right, true)
+    push(tx, args, reply, Side::Back, true)
 }
 
 #[inline]
-fn push(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, end: End, only_existing: bool) -> CommandResult {
+fn push(
+    tx: &mut Transaction<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply,
+    side: Side,
+    only_existing: bool,
+) -> CommandResult {
     let key = tx.open(args.at(1));
     let exists = list_at(tx, key)?.is_some();
     if !exists && only_existing {
         reply.integer(0);
         return Ok(());
     }
-    let length = push_elements(tx, key, exists, end, args.from(2));
+    let length = push_elements(tx, key, exists, side, args.from(2));
     reply.integer(length as i64);
     Ok(())
 }
 
 /// Pushes elements one after the other to the list at a key, or to a new one; gives the new length.
 #[inline]
-fn push_elements(tx: &mut Transaction<'_>, key: KeyId, exists: bool, end: End, elements: &[&[u8]]) -> usize {
+fn push_elements(tx: &mut Transaction<'_>, key: KeyId, exists: bool, side: Side, elements: &[&[u8]]) -> usize {
+    let limit = listpack_limit(tx);
+    let bytes = elements.iter().map(|element| element.len()).sum();
+    let add = |list: &mut List, attempt: &mut Attempt| {
+        list.grow_encoding(elements.len(), bytes, limit);
+        elements.iter().for_each(|element| list.push(side, element, attempt));
+        list.len()
+    };
     if exists {
         let (list, attempt) = edit(tx, key);
-        elements.iter().for_each(|element| end.push(list, element, attempt));
-        return list.len();
+        return add(list, attempt);
     }
     let mut list = List::new();
-    elements.iter().for_each(|element| end.push(&mut list, element, tx.attempt()));
-    let length = list.len();
+    let length = add(&mut list, tx.attempt());
     tx.set(key, NewRoot::list(list, None));
     length
 }
 
 fn lpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    pop(tx, args, reply, End::Left, "lpop")
+    pop(tx, args, reply, Side::Front, "lpop")
 }
 
 fn rpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    pop(tx, args, reply, End::Right, "rpop")
+    pop(tx, args, reply, Side::Back, "rpop")
 }
 
 #[inline]
-fn pop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, end: End, command: &str) -> CommandResult {
+fn pop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, side: Side, command: &str) -> CommandResult {
     if args.len() > 2 {
-        return pop_count(tx, args, reply, end, command);
+        return pop_count(tx, args, reply, side, command);
     }
     let key = tx.open(args.at(1));
     let Some(list) = list_at(tx, key)? else {
         reply.null();
         return Ok(());
     };
-    reply.bulk(end.peek(list));
-    let length = list.len();
-    drop_elements(tx, key, end, 1, length);
+    if list.len() == 1 {
+        // The key goes as a whole; nothing of the list need be changed.
+        list.iter_from(0).for_each(|element| reply.bulk(element));
+        tx.delete(key);
+        return Ok(());
+    }
+    let (list, attempt) = edit(tx, key);
+    list.pop(side, attempt, |element| reply.bulk(element));
+    settle(tx, key);
     Ok(())
 }
 
-fn pop_count(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, end: End, command: &str) -> CommandResult {
+fn pop_count(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, side: Side, command: &str) -> CommandResult {
     if args.len() > 3 {
         return Err(CommandError::wrong_arity(command));
     }
@@ -435,22 +418,29 @@ fn pop_count(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, end: 
     match list_at(tx, key)? {
         None => reply.null_array(),
         Some(_) if count == 0 => reply.array(0),
-        Some(_) => pop_elements(tx, key, end, count, reply),
+        Some(_) => pop_elements(tx, key, side, count, reply),
     }
     Ok(())
 }
 
 /// Answers with up to `count` elements from one end of the list at a key, and removes them.
-fn pop_elements(tx: &mut Transaction<'_>, key: KeyId, end: End, count: usize, reply: &mut Reply) {
+fn pop_elements(tx: &mut Transaction<'_>, key: KeyId, side: Side, count: usize, reply: &mut Reply) {
     let list = tx.root(key).and_then(|root| list_of(root).ok()).expect("the caller has seen a list");
     let length = list.len();
     let count = count.min(length);
     reply.array(count);
-    match end {
-        End::Left => list.iter_from(0).take(count).for_each(|element| reply.bulk(element)),
-        End::Right => list.iter_back_from(length - 1).take(count).for_each(|element| reply.bulk(element)),
+    let (start, removed) = match side {
+        Side::Front => (0, 0..count),
+        Side::Back => (length - 1, length - count..length),
+    };
+    list.iter(start, side.opposite()).take(count).for_each(|element| reply.bulk(element));
+    if count == length {
+        tx.delete(key);
+        return;
     }
-    drop_elements(tx, key, end, count, length);
+    let (list, attempt) = edit(tx, key);
+    list.remove_range(removed, attempt);
+    settle(tx, key);
 }
 
 /// The number of elements that an argument gives, at least `least`; any other text is the error `message`.
@@ -474,7 +464,7 @@ fn lmpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
     let key_count = count_from(args, 1, 1, "numkeys should be greater than 0")?;
     // The keys stand after their number, then comes the end.
     let end_index = key_count.checked_add(2).filter(|index| *index < args.len()).ok_or(CommandError::SYNTAX)?;
-    let end = End::parse(args, end_index)?;
+    let side = parse_side(args, end_index)?;
     let mut count = None;
     let mut index = end_index + 1;
     while index < args.len() {
@@ -489,7 +479,7 @@ fn lmpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
         if list_at(tx, key)?.is_some() {
             reply.array(2);
             reply.bulk(name);
-            pop_elements(tx, key, end, count.unwrap_or(1), reply);
+            pop_elements(tx, key, side, count.unwrap_or(1), reply);
             return Ok(());
         }
     }
@@ -498,32 +488,33 @@ fn lmpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
 }
 
 fn lmove(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let (from, to) = (End::parse(args, 3)?, End::parse(args, 4)?);
+    let (from, to) = (parse_side(args, 3)?, parse_side(args, 4)?);
     move_element(tx, args, reply, from, to)
 }
 
 fn rpoplpush(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    move_element(tx, args, reply, End::Right, End::Left)
+    move_element(tx, args, reply, Side::Back, Side::Front)
 }
 
-fn move_element(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, from: End, to: End) -> CommandResult {
+fn move_element(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, from: Side, to: Side) -> CommandResult {
     prefetch(tx, args, 1, 1);
     let source = tx.open(args.at(1));
     let Some(list) = list_at(tx, source)? else {
         reply.null();
         return Ok(());
     };
-    let (element, length) = (from.peek(list).to_vec(), list.len());
+    let first = match from {
+        Side::Front => 0,
+        Side::Back => list.len() - 1,
+    };
+    // Copied, because both the reply and the other list take it.
+    let element = list.get(first).expect("no list in the keyspace is empty").to_vec();
     let destination = tx.open(args.at(2));
     let exists = list_at(tx, destination)?.is_some();
-    if source == destination {
-        let (list, attempt) = edit(tx, source);
-        from.drop(list, 1, attempt);
-        to.push(list, &element, attempt);
-    } else {
-        drop_elements(tx, source, from, 1, length);
-        push_elements(tx, destination, exists, to, &[&element]);
-    }
+    let (list, attempt) = edit(tx, source);
+    list.pop(from, attempt, |_| ());
+    push_elements(tx, destination, exists, to, &[&element]);
+    settle(tx, source);
     reply.bulk(&element);
     Ok(())
 }
@@ -583,8 +574,9 @@ fn ltrim(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
             tx.delete(key);
         } else if kept.len() < length {
             let (list, attempt) = edit(tx, key);
-            End::Right.drop(list, length - kept.end, attempt);
-            End::Left.drop(list, kept.start, attempt);
+            list.remove_range(kept.end..length, attempt);
+            list.remove_range(0..kept.start, attempt);
+            settle(tx, key);
         }
     }
     reply.ok();
@@ -595,8 +587,11 @@ fn lset(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Command
     let key = tx.open(args.at(1));
     let length = list_at(tx, key)?.ok_or(CommandError::NO_SUCH_KEY)?.len();
     let position = position(args.integer(2)?, length).ok_or(CommandError::INDEX_OUT_OF_RANGE)?;
+    let limit = listpack_limit(tx);
     let (list, attempt) = edit(tx, key);
+    list.grow_encoding(1, args.at(3).len(), limit);
     list.set(position, args.at(3), attempt);
+    list.shrink_encoding(limit);
     reply.ok();
     Ok(())
 }
@@ -617,7 +612,9 @@ fn linsert(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comm
         reply.integer(-1);
         return Ok(());
     };
+    let limit = listpack_limit(tx);
     let (list, attempt) = edit(tx, key);
+    list.grow_encoding(1, args.at(4).len(), limit);
     list.insert(position + after, args.at(4), attempt);
     reply.integer(list.len() as i64);
     Ok(())
@@ -626,37 +623,19 @@ fn linsert(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comm
 fn lrem(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     let count = signed_count(args, 2)?;
     let key = tx.open(args.at(1));
-    let Some(list) = list_at(tx, key)? else {
+    let removed = args.at(3);
+    // A list without the element is left as it is: no write.
+    let occurs = list_at(tx, key)?.is_some_and(|list| list.iter_from(0).any(|element| element == removed));
+    if !occurs {
         reply.integer(0);
         return Ok(());
-    };
-    let most = match count {
-        0 => usize::MAX,
-        count => count.unsigned_abs() as usize,
-    };
-    let removed = args.at(3);
-    let last = list.len() - 1;
-    // Positions from the back to the front, so that removing one does not move the others.
-    let mut positions = Vec::new();
-    if count < 0 {
-        let elements = list.iter_back_from(last).enumerate();
-        let found = elements.filter(|(_, element)| *element == removed).map(|(distance, _)| last - distance);
-        positions.extend(found.take(most));
-    } else {
-        let elements = list.iter_from(0).enumerate();
-        let found = elements.filter(|(_, element)| *element == removed).map(|(position, _)| position);
-        positions.extend(found.take(most));
-        positions.reverse();
     }
-    if !positions.is_empty() {
-        let (list, attempt) = edit(tx, key);
-        // Neighbours go together.
-        for run in positions.chunk_by(|behind, before| *behind == before + 1) {
-            list.remove_range(run[run.len() - 1]..run[0] + 1, attempt);
-        }
-        delete_if_empty(tx, key);
-    }
-    reply.integer(positions.len() as i64);
+    let from = if count < 0 { Side::Back } else { Side::Front };
+    let limit = if count == 0 { usize::MAX } else { count.unsigned_abs() as usize };
+    let (list, attempt) = edit(tx, key);
+    let removed = list.remove_matching(from, limit, |element| element == removed, attempt);
+    settle(tx, key);
+    reply.integer(removed as i64);
     Ok(())
 }
 
@@ -708,18 +687,13 @@ fn lpos(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Command
         let skipped = options.rank.unsigned_abs() as usize - 1;
         let most = unlimited(options.count.unwrap_or(1));
         let last = list.len() - 1;
-        let mut answer = |position: usize| {
+        let from = if options.rank < 0 { Side::Back } else { Side::Front };
+        let first = if options.rank < 0 { last } else { 0 };
+        let elements = list.iter(first, from.opposite()).take(compared).enumerate();
+        let matches = elements.filter(|(_, element)| *element == wanted).map(|(distance, _)| distance);
+        for distance in matches.skip(skipped).take(most) {
             found += 1;
-            reply.integer(position as i64);
-        };
-        if options.rank < 0 {
-            let elements = list.iter_back_from(last).take(compared).enumerate();
-            let matches = elements.filter(|(_, element)| *element == wanted);
-            matches.skip(skipped).take(most).for_each(|(distance, _)| answer(last - distance));
-        } else {
-            let elements = list.iter_from(0).take(compared).enumerate();
-            let matches = elements.filter(|(_, element)| *element == wanted);
-            matches.skip(skipped).take(most).for_each(|(position, _)| answer(position));
+            reply.integer(first.abs_diff(distance) as i64);
         }
     }
     match options.count {
@@ -728,4 +702,48 @@ fn lpos(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Command
         None => {}
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ROWS;
+    use crate::command::family::testing::{Client, check};
+
+    #[test]
+    fn replies_are_those_of_redis() {
+        check(ROWS, include_str!("cases/list.txt"));
+    }
+
+    #[test]
+    fn encodings_follow_the_size_as_in_redis_7_2() {
+        let mut client = Client::new();
+        let element = "x".repeat(1000);
+        client.run("RPUSH l a b c");
+        assert_eq!(client.run("OBJECT ENCODING l"), "$8|listpack");
+        (0..8).for_each(|_| drop(client.run(&format!("RPUSH l {element}"))));
+        assert_eq!(client.run("OBJECT ENCODING l"), "$8|listpack");
+        client.run(&format!("RPUSH l {element}"));
+        assert_eq!(client.run("OBJECT ENCODING l"), "$9|quicklist");
+        client.run("COPY l copy");
+        assert_eq!(client.run("OBJECT ENCODING copy"), "$9|quicklist");
+        // It becomes a listpack again at half the limit.
+        client.run("LTRIM l 0 7");
+        assert_eq!(client.run("OBJECT ENCODING l"), "$9|quicklist");
+        client.run("LTRIM l 0 5");
+        assert_eq!(client.run("OBJECT ENCODING l"), "$8|listpack");
+        client.run(&format!("LSET l 0 {}", "x".repeat(9000)));
+        assert_eq!(client.run("OBJECT ENCODING l"), "$9|quicklist");
+        client.run("LSET l 0 a");
+        assert_eq!(client.run("OBJECT ENCODING l"), "$8|listpack");
+        client.limits.list_max_listpack_size = 3;
+        client.run("RPUSH m a b c");
+        assert_eq!(client.run("OBJECT ENCODING m"), "$8|listpack");
+        client.run("LINSERT m BEFORE a x");
+        assert_eq!(client.run("OBJECT ENCODING m"), "$9|quicklist");
+        client.run("LREM m 0 a");
+        client.run("LREM m 0 b");
+        assert_eq!(client.run("OBJECT ENCODING m"), "$9|quicklist");
+        client.run("LPOP m");
+        assert_eq!(client.run("OBJECT ENCODING m"), "$8|listpack");
+    }
 }

@@ -20,6 +20,9 @@ pub mod lolwut;
 pub mod server;
 pub mod string;
 
+#[cfg(test)]
+mod testing;
+
 use super::spec::Row;
 
 /// The rows of every family. A new command is a row in its family's file; only a new family needs a line here.

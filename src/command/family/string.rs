@@ -966,3 +966,74 @@ impl<'a> LcsTable<'a> {
         reversed
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::ROWS;
+    use crate::command::family::testing::{Client, check};
+
+    #[test]
+    fn replies_are_those_of_redis() {
+        check(ROWS, include_str!("cases/string.txt"));
+    }
+
+    #[test]
+    fn strings_have_a_largest_length() {
+        let mut client = Client::new();
+        client.limits.proto_max_bulk_len = 1000;
+        client.run(&format!("SET k {}", "x".repeat(999)));
+        let too_long = "-ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+        assert_eq!(client.run("APPEND k ab"), too_long);
+        assert_eq!(client.run("APPEND k a"), ":1000");
+        assert_eq!(client.run("APPEND k a"), too_long);
+        assert_eq!(client.run("SETRANGE k 999 b"), ":1000");
+        assert_eq!(client.run("SETRANGE k 1000 b"), too_long);
+        assert_eq!(client.run("STRLEN k"), ":1000");
+        let lcs = "-ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len";
+        assert_eq!(client.run("LCS k k LEN"), lcs);
+    }
+
+    #[test]
+    fn strings_keep_their_bytes_across_the_length_of_a_rope() {
+        let mut client = Client::new();
+        let mut expected = Vec::new();
+        for step in 0..40_u8 {
+            let part = vec![step; 1 + usize::from(step) * 40];
+            client.run_args(&[b"APPEND", b"k", &part]);
+            expected.extend_from_slice(&part);
+            let offset = expected.len() / 3;
+            client.run_args(&[b"SETRANGE", b"k", offset.to_string().as_bytes(), b"written"]);
+            let end = (offset + 7).max(expected.len());
+            expected.resize(end, 0);
+            expected[offset..offset + 7].copy_from_slice(b"written");
+        }
+        assert!(expected.len() > 20_000);
+        assert_eq!(client.run("STRLEN k"), format!(":{}", expected.len()));
+        client.run_args(&[b"SET", b"whole", &expected]);
+        for (start, end) in [(0, -1), (0, 10), (-10, -1), (16_000, 17_000), (1000, 30_000)] {
+            let whole = client.run(&format!("GETRANGE whole {start} {end}"));
+            assert_eq!(client.run(&format!("GETRANGE k {start} {end}")), whole);
+        }
+        assert_eq!(client.run("GET k"), client.run("GET whole"));
+        assert_eq!(client.run("LCS k missing LEN"), ":0");
+    }
+
+    #[test]
+    fn values_past_their_deadline_are_not_set() {
+        let mut client = Client::new();
+        for line in ["SET k v PXAT 1", "SET k v EXAT 1", "SET k v"] {
+            assert_eq!(client.run(line), "+OK");
+        }
+        assert_eq!(client.run("GETEX k EXAT 1"), "$1|v");
+        assert_eq!(client.run("EXISTS k"), ":0");
+        assert_eq!(client.run("SET k v PX 5"), "+OK");
+        client.set_time(4);
+        assert_eq!(client.run("GETEX k PX 5"), "$1|v");
+        client.set_time(8);
+        assert_eq!(client.run("SET k w KEEPTTL"), "+OK");
+        assert_eq!(client.run("PTTL k"), ":1");
+        client.set_time(9);
+        assert_eq!(client.run("INCR k"), ":1");
+        assert_eq!(client.run("TTL k"), ":-1");
+    }
+}
