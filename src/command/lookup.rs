@@ -15,6 +15,19 @@ pub fn read(tx: &mut Transaction<'_>, key: &[u8]) -> KeyId {
     id
 }
 
+/// Opens a key to change its value, and marks the value as used, for the command may find nothing to change. Commands that always put a new
+/// value in place (SET), and those that are to write no more than once (INCR, LPUSH, LPOP), open the key as it is.
+pub fn write(tx: &mut Transaction<'_>, key: &[u8]) -> KeyId {
+    write_in(tx, tx.database(), key)
+}
+
+/// As [`write`], in another database.
+pub fn write_in(tx: &mut Transaction<'_>, database: usize, key: &[u8]) -> KeyId {
+    let id = tx.open_in(database, key);
+    tx.touch(id);
+    id
+}
+
 /// Opens a key to look at it: counts a hit or a miss.
 pub fn peek(tx: &mut Transaction<'_>, key: &[u8]) -> KeyId {
     let id = tx.open(key);

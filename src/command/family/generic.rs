@@ -4,7 +4,7 @@ use crate::command::args::{Args, parse_integer};
 use crate::command::deadline::{DeadlineForm, invalid_expire_time};
 use crate::command::error::{CommandError, CommandResult};
 use crate::command::help;
-use crate::command::lookup::{peek, prefetch, read};
+use crate::command::lookup::{peek, prefetch, read, write, write_in};
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
 use crate::glob;
 use crate::resp::Reply;
@@ -556,7 +556,7 @@ fn set_deadline(
 ) -> CommandResult {
     let conditions = ExpireConditions::parse(args, 3)?;
     let deadline = form.resolve(args.integer(2)?, tx.now_ms()).ok_or_else(|| invalid_expire_time(command))?;
-    let key = tx.open(args.at(1));
+    let key = write(tx, args.at(1));
     let applies = tx.root(key).is_some_and(|root| conditions.allow(root.expiry_ms(), deadline));
     if applies {
         if deadline <= tx.now_ms() {
@@ -570,7 +570,7 @@ fn set_deadline(
 }
 
 fn persist(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let key = tx.open(args.at(1));
+    let key = write(tx, args.at(1));
     let expires = tx.root(key).is_some_and(|root| root.expiry_ms().is_some());
     if expires {
         tx.set_expiry(key, None);
@@ -635,11 +635,11 @@ fn renamenx(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Com
 /// Moves a value with its deadline to another key; whether it did.
 fn move_value(tx: &mut Transaction<'_>, args: &Args<'_>, only_to_absent: bool) -> Result<bool, CommandError> {
     prefetch(tx, args, 1, 1);
-    let source = tx.open(args.at(1));
+    let source = write(tx, args.at(1));
     if tx.root(source).is_none() {
         return Err(CommandError::NO_SUCH_KEY);
     }
-    let destination = tx.open(args.at(2));
+    let destination = write(tx, args.at(2));
     if source == destination {
         return Ok(false);
     }
@@ -664,10 +664,10 @@ fn move_key(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Com
     if database == tx.database() {
         return Err(SAME_OBJECT);
     }
-    let source = tx.open(args.at(1));
+    let source = write(tx, args.at(1));
     let mut moved = false;
     if tx.root(source).is_some() {
-        let destination = tx.open_in(database, args.at(1));
+        let destination = write_in(tx, database, args.at(1));
         if tx.root(destination).is_none()
             && let Some(value) = tx.take(source)
         {
@@ -700,7 +700,7 @@ fn copy(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Command
     let source = read(tx, args.at(1));
     let mut copied = false;
     if tx.root(source).is_some() {
-        let destination = tx.open_in(target, args.at(2));
+        let destination = write_in(tx, target, args.at(2));
         if replace || tx.root(destination).is_none() {
             let (root, attempt) = tx.root_and_attempt(source);
             if let Some(value) = root.map(|root| NewRoot::copy_of(root, attempt)) {
@@ -975,21 +975,49 @@ mod tests {
         client.run("SET k v");
         client.run("RPUSH l a b");
         client.set_time(7_000);
-        for line in ["TTL k", "TYPE k", "EXISTS k", "OBJECT ENCODING k", "KEYS *", "EXPIRE k 100", "PERSIST k"] {
+        for line in ["TTL k", "TYPE k", "EXISTS k", "OBJECT ENCODING k", "MEMORY USAGE k", "KEYS *", "SCAN 0"] {
             client.run(line);
             assert_eq!(client.run("OBJECT IDLETIME k"), ":7", "after {line}");
         }
-        for line in
-            ["GET k", "MGET k", "TOUCH k", "STRLEN k", "COPY k x", "SET k w", "APPEND k x", "GETEX k", "GETRANGE k 0 0"]
-        {
+        // What fails, or changes nothing, counts as use too.
+        let uses = [
+            "GET k",
+            "MGET k",
+            "TOUCH k",
+            "STRLEN k",
+            "COPY k x",
+            "COPY l k",
+            "SET k w",
+            "SET k w NX",
+            "SETNX k w",
+            "MSETNX y 1 k 1",
+            "APPEND k x",
+            "INCR k",
+            "INCRBYFLOAT k 1",
+            "SETRANGE k 0 \"\"",
+            "GETEX k",
+            "GETRANGE k 0 0",
+            "LCS x k",
+            "EXPIRE k 100",
+            "EXPIRE k 100 XX",
+            "PERSIST k",
+            "RENAMENX l k",
+            "MOVE k 1",
+            "LPUSH k a",
+            "LPOP k",
+            "LPOP k 0",
+            "LREM k 0 a",
+            "RPOPLPUSH k l",
+            "RPOPLPUSH l k",
+        ];
+        for line in uses {
             client.set_time(7_000);
             client.run("SET k v");
+            client.run_in(1, "SET k v");
             client.set_time(14_000);
             client.run(line);
             assert_eq!(client.run("OBJECT IDLETIME k"), ":0", "after {line}");
         }
-        assert_eq!(client.run("OBJECT IDLETIME l"), ":14");
-        assert_eq!(client.run("LLEN l"), ":2");
         assert_eq!(client.run("OBJECT IDLETIME l"), ":0");
     }
 

@@ -2,7 +2,7 @@
 
 use crate::command::args::Args;
 use crate::command::error::{CommandError, CommandResult};
-use crate::command::lookup::{prefetch, read};
+use crate::command::lookup::{prefetch, read, write};
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
 use crate::resp::Reply;
 use crate::txn::{KeyId, Transaction};
@@ -349,7 +349,8 @@ fn push(
     only_existing: bool,
 ) -> CommandResult {
     let key = tx.open(args.at(1));
-    let exists = list_at(tx, key)?.is_some();
+    // A failure counts as use, as any look-up does.
+    let exists = list_at(tx, key).inspect_err(|_| tx.touch(key))?.is_some();
     if !exists && only_existing {
         reply.integer(0);
         return Ok(());
@@ -393,7 +394,7 @@ fn pop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, side: Side,
         return pop_count(tx, args, reply, side, command);
     }
     let key = tx.open(args.at(1));
-    let Some(list) = list_at(tx, key)? else {
+    let Some(list) = list_at(tx, key).inspect_err(|_| tx.touch(key))? else {
         reply.null();
         return Ok(());
     };
@@ -414,7 +415,7 @@ fn pop_count(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, side:
         return Err(CommandError::wrong_arity(command));
     }
     let count = count_from(args, 2, 0, "value is out of range, must be positive")?;
-    let key = tx.open(args.at(1));
+    let key = write(tx, args.at(1));
     match list_at(tx, key)? {
         None => reply.null_array(),
         Some(_) if count == 0 => reply.array(0),
@@ -475,7 +476,7 @@ fn lmpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
         index += 2;
     }
     for name in &args.from(2)[..key_count] {
-        let key = tx.open(name);
+        let key = write(tx, name);
         if list_at(tx, key)?.is_some() {
             reply.array(2);
             reply.bulk(name);
@@ -498,7 +499,7 @@ fn rpoplpush(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Co
 
 fn move_element(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, from: Side, to: Side) -> CommandResult {
     prefetch(tx, args, 1, 1);
-    let source = tx.open(args.at(1));
+    let source = write(tx, args.at(1));
     let Some(list) = list_at(tx, source)? else {
         reply.null();
         return Ok(());
@@ -509,7 +510,7 @@ fn move_element(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, fr
     };
     // Copied, because both the reply and the other list take it.
     let element = list.get(first).expect("no list in the keyspace is empty").to_vec();
-    let destination = tx.open(args.at(2));
+    let destination = write(tx, args.at(2));
     let exists = list_at(tx, destination)?.is_some();
     let (list, attempt) = edit(tx, source);
     list.pop(from, attempt, |_| ());
@@ -566,7 +567,7 @@ fn lrange(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
 
 fn ltrim(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     let (start, end) = (args.integer(2)?, args.integer(3)?);
-    let key = tx.open(args.at(1));
+    let key = write(tx, args.at(1));
     if let Some(list) = list_at(tx, key)? {
         let length = list.len();
         let kept = range(start, end, length);
@@ -584,7 +585,7 @@ fn ltrim(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
 }
 
 fn lset(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let key = tx.open(args.at(1));
+    let key = write(tx, args.at(1));
     let length = list_at(tx, key)?.ok_or(CommandError::NO_SUCH_KEY)?.len();
     let position = position(args.integer(2)?, length).ok_or(CommandError::INDEX_OUT_OF_RANGE)?;
     let limit = listpack_limit(tx);
@@ -602,7 +603,7 @@ fn linsert(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comm
         () if args.is(2, "AFTER") => 1,
         () => return Err(CommandError::SYNTAX),
     };
-    let key = tx.open(args.at(1));
+    let key = write(tx, args.at(1));
     let Some(list) = list_at(tx, key)? else {
         reply.integer(0);
         return Ok(());
@@ -622,7 +623,7 @@ fn linsert(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comm
 
 fn lrem(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     let count = signed_count(args, 2)?;
-    let key = tx.open(args.at(1));
+    let key = write(tx, args.at(1));
     let removed = args.at(3);
     // A list without the element is left as it is: no write.
     let occurs = list_at(tx, key)?.is_some_and(|list| list.iter_from(0).any(|element| element == removed));

@@ -4,7 +4,7 @@ use crate::command::args::Args;
 use crate::command::deadline::DeadlineForm;
 use crate::command::error::{CommandError, CommandResult};
 use crate::command::float_text;
-use crate::command::lookup::{prefetch, read};
+use crate::command::lookup::{prefetch, read, write};
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
 use crate::command::string_value::{StringValue, from_parts, new_string, new_text};
 use crate::limits::ROPE_THRESHOLD_BYTES;
@@ -572,7 +572,7 @@ fn set_with_options(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply
         Expiry::At(form, index) => Some(form.positive(args, index, tx.now_ms(), "set")?),
         _ => None,
     };
-    let key = if options.get { read(tx, args.at(1)) } else { tx.open(args.at(1)) };
+    let key = if options.get { read(tx, args.at(1)) } else { write(tx, args.at(1)) };
     if options.get {
         reply_value(tx, key, reply)?;
     }
@@ -602,7 +602,7 @@ fn put(tx: &mut Transaction<'_>, key: KeyId, bytes: &[u8], expiry_ms: Option<i64
 }
 
 fn setnx(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let key = tx.open(args.at(1));
+    let key = write(tx, args.at(1));
     let absent = tx.root(key).is_none();
     if absent {
         put(tx, key, args.at(2), None);
@@ -656,7 +656,7 @@ fn msetnx(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
     }
     prefetch(tx, args, 1, 2);
     for pair in args.from(1).chunks_exact(2) {
-        let key = tx.open(pair[0]);
+        let key = write(tx, pair[0]);
         if tx.root(key).is_some() {
             reply.integer(0);
             return Ok(());
@@ -687,18 +687,26 @@ fn decrby(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
 
 fn add(tx: &mut Transaction<'_>, key: &[u8], increment: i64, reply: &mut Reply) -> CommandResult {
     let key = tx.open(key);
-    let (number, expiry_ms) = match tx.root(key) {
-        Some(root) => (StringValue::of(root)?.integer().ok_or(CommandError::NOT_AN_INTEGER)?, root.expiry_ms()),
-        None => (0, None),
-    };
-    let sum = number.checked_add(increment).ok_or(OVERFLOW)?;
+    // A failure counts as use, as any look-up does.
+    let sum = sum(tx.root(key), increment).inspect_err(|_| tx.touch(key))?;
+    let expiry_ms = tx.root(key).and_then(Root::expiry_ms);
     tx.set(key, NewRoot::integer(sum, expiry_ms));
     reply.integer(sum);
     Ok(())
 }
 
+/// The number at a key (zero where there is none) with another one added.
+#[inline]
+fn sum(root: Option<&Root>, increment: i64) -> Result<i64, CommandError> {
+    let number = match root {
+        Some(root) => StringValue::of(root)?.integer().ok_or(CommandError::NOT_AN_INTEGER)?,
+        None => 0,
+    };
+    number.checked_add(increment).ok_or(OVERFLOW)
+}
+
 fn incrbyfloat(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let key = tx.open(args.at(1));
+    let key = write(tx, args.at(1));
     let (number, expiry_ms) = match tx.root(key) {
         Some(root) => {
             let number = match StringValue::of(root)? {
@@ -726,7 +734,7 @@ fn checked_length(tx: &Transaction<'_>, length: usize, added: usize) -> Result<u
 }
 
 fn append(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let key = tx.open(args.at(1));
+    let key = write(tx, args.at(1));
     let added = args.at(2);
     let Some(root) = tx.root(key) else {
         let value = new_string(tx, added, None);
@@ -749,7 +757,7 @@ fn setrange(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Com
     let offset = args.integer(2)?;
     let offset = usize::try_from(offset).map_err(|_| CommandError::err("offset is out of range"))?;
     let written = args.at(3);
-    let key = tx.open(args.at(1));
+    let key = write(tx, args.at(1));
     let value = match tx.root(key) {
         Some(root) => StringValue::of(root)?,
         None => StringValue::Bytes(&[]),

@@ -26,7 +26,7 @@ pub(super) struct Client {
     table: Table,
     pub(super) limits: RuntimeLimits,
     pub(super) protocol: Protocol,
-    pub(super) database: usize,
+    database: usize,
 }
 
 impl Client {
@@ -62,6 +62,14 @@ impl Client {
         assert_eq!(batch.len(), 1, "{line:?} is no command line");
         let items: Vec<&[u8]> = batch.arguments(0).iter().map(|span| span.of(&input)).collect();
         self.run_args(&items)
+    }
+
+    /// As [`run`](Self::run), in another database.
+    pub(super) fn run_in(&mut self, database: usize, line: &str) -> String {
+        let before = std::mem::replace(&mut self.database, database);
+        let reply = self.run(line);
+        self.database = before;
+        reply
     }
 
     /// As [`run`](Self::run), from arguments.
