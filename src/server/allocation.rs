@@ -57,6 +57,8 @@ fn count_elsewhere(mut slot: usize, bytes: i64) {
 
 // SAFETY: every call goes to mimalloc with the arguments it came with; counting neither allocates nor unwinds.
 unsafe impl GlobalAlloc for CountingAllocator {
+    /// # Safety
+    /// As [`GlobalAlloc::alloc`].
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise about `layout` is passed on.
@@ -67,6 +69,8 @@ unsafe impl GlobalAlloc for CountingAllocator {
         pointer
     }
 
+    /// # Safety
+    /// As [`GlobalAlloc::alloc_zeroed`].
     #[inline]
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's promise about `layout` is passed on.
@@ -77,6 +81,8 @@ unsafe impl GlobalAlloc for CountingAllocator {
         pointer
     }
 
+    /// # Safety
+    /// As [`GlobalAlloc::dealloc`].
     #[inline]
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         // SAFETY: the caller's promise that `pointer` came from here with `layout` is passed on.
@@ -84,6 +90,8 @@ unsafe impl GlobalAlloc for CountingAllocator {
         count(-(layout.size() as i64));
     }
 
+    /// # Safety
+    /// As [`GlobalAlloc::realloc`].
     #[inline]
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         // SAFETY: the caller's promises about all three are passed on.

@@ -24,20 +24,21 @@ pub struct Rates {
 }
 
 impl Rates {
-    // Relaxed, everywhere here: three figures that order nothing, written by the ticking thread alone.
-
     /// Commands per second.
     pub fn commands(&self) -> u64 {
+        // Relaxed: a figure that orders nothing, written by the ticking thread alone.
         self.commands.load(Ordering::Relaxed)
     }
 
     /// Bytes read per second.
     pub fn input_bytes(&self) -> u64 {
+        // Relaxed: a figure that orders nothing, written by the ticking thread alone.
         self.input_bytes.load(Ordering::Relaxed)
     }
 
     /// Bytes written per second.
     pub fn output_bytes(&self) -> u64 {
+        // Relaxed: a figure that orders nothing, written by the ticking thread alone.
         self.output_bytes.load(Ordering::Relaxed)
     }
 }

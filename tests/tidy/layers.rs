@@ -4,14 +4,23 @@ use crate::source::{Complaints, SourceFile};
 
 /// The layers from the lowest up, as path prefixes below `src`. The longest prefix that fits a file or a named module decides.
 const LAYERS: &[&[&str]] = &[
-    &["clock", "epoch", "glob", "limits", "sync"],
+    &["clock", "epoch", "glob", "limits", "random", "sync"],
     &["types"],
     &["store"],
     &["txn"],
     // The data commands, and replies: the top of the core.
     &["resp", "command"],
     &["server", "session", "config"],
-    &["command/context", "command/dispatch", "command/family/connection", "command/family/server", "command/admin"],
+    // The commands about clients and the server, and what they are given.
+    &[
+        "command/context",
+        "command/dispatch",
+        "command/family/config",
+        "command/family/connection",
+        "command/family/debug",
+        "command/family/info",
+        "command/family/server",
+    ],
     &["net"],
     &["lib", "main"],
 ];
