@@ -337,7 +337,7 @@ impl Worker {
             // SAFETY: read from the entry's word under the pin.
             let root = unsafe { root.as_ref() };
             let Some(deadline_ms) = root.expiry_ms() else { return };
-            if deadline_ms > now_ms {
+            if !root.is_expired(now_ms) {
                 return self.note_deadline(table, entry, deadline_ms);
             }
             if self.expire(table, entry, word, root, pin) == Err(ElderHolds) {

@@ -129,10 +129,10 @@ impl Root {
         Some(unsafe { std::ptr::from_ref(self).cast::<u8>().add(HEADER_BYTES).cast::<i64>().read() })
     }
 
-    /// Whether the deadline has passed at `now_ms`.
+    /// Whether the deadline has passed at `now_ms`: a key still lives in its deadline's own millisecond.
     #[inline]
     pub fn is_expired(&self, now_ms: i64) -> bool {
-        self.expiry_ms().is_some_and(|deadline| deadline <= now_ms)
+        self.expiry_ms().is_some_and(|deadline| deadline < now_ms)
     }
 
     /// The value; `None` for a tombstone.

@@ -224,7 +224,7 @@ fn expiry_against_persist() {
     let main = worker(&store);
     run(&main, |tx| {
         let key = tx.open(b"k");
-        tx.set(key, NewRoot::integer(1, Some(NOW_MS + 1)));
+        tx.set(key, NewRoot::integer(1, Some(NOW_MS)));
     });
     // PERSIST by a thread whose section began before the deadline.
     let other = spawn(&store, |store| {
@@ -249,7 +249,7 @@ fn expiry_against_set() {
     let main = worker(&store);
     run(&main, |tx| {
         let key = tx.open(b"k");
-        tx.set(key, NewRoot::integer(1, Some(NOW_MS + 1)));
+        tx.set(key, NewRoot::integer(1, Some(NOW_MS)));
     });
     store.clock().set(NOW_MS + 1);
     let other = spawn(&store, |store| set(&worker(store), b"k", 2));

@@ -948,11 +948,11 @@ mod tests {
         assert_eq!(client.run("TTL k"), ":10");
         client.set_time(501);
         assert_eq!(client.run("TTL k"), ":9");
-        client.set_time(9_999);
-        assert_eq!(client.run("TTL k"), ":0");
+        client.set_time(10_000);
+        assert_eq!(client.run("PTTL k"), ":0");
         assert_eq!(client.run("GET k"), "$1|v");
         assert_eq!(client.run("KEYS *"), "*1|$1|k");
-        client.set_time(10_000);
+        client.set_time(10_001);
         for (line, reply) in [
             ("KEYS *", "*0"),
             ("SCAN 0", "*2|$1|0|*0"),

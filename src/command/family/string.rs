@@ -1040,7 +1040,7 @@ mod tests {
         client.set_time(8);
         assert_eq!(client.run("SET k w KEEPTTL"), "+OK");
         assert_eq!(client.run("PTTL k"), ":1");
-        client.set_time(9);
+        client.set_time(10);
         assert_eq!(client.run("INCR k"), ":1");
         assert_eq!(client.run("TTL k"), ":-1");
     }
