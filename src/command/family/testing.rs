@@ -55,13 +55,8 @@ impl Client {
 
     /// Runs one command line as the dispatcher does and shows the reply as case files do.
     pub(super) fn run(&mut self, line: &str) -> String {
-        let mut input = format!("{line}\r\n").into_bytes();
-        let mut batch = Batch::default();
-        let limits = DecodeLimits { bulk_bytes_max: usize::MAX, authenticated: true, commands_max: usize::MAX };
-        Decoder::default().decode(&mut input, &limits, &mut batch);
-        assert_eq!(batch.len(), 1, "{line:?} is no command line");
-        let items: Vec<&[u8]> = batch.arguments(0).iter().map(|span| span.of(&input)).collect();
-        self.run_args(&items)
+        let words = words_of(line);
+        self.run_args(&words.iter().map(Vec::as_slice).collect::<Vec<_>>())
     }
 
     /// As [`run`](Self::run), in another database.
@@ -74,25 +69,38 @@ impl Client {
 
     /// As [`run`](Self::run), from arguments.
     pub(super) fn run_args(&mut self, items: &[&[u8]]) -> String {
-        let args = Args::new(items);
-        let mut reply = Reply::new(self.protocol);
-        let mark = reply.mark();
-        let result = self.table.resolve(&args).and_then(|command| {
-            let Handler::Data(handler) = command.row.handler else {
-                panic!("{} is no data command", command.full_name)
-            };
-            let mut tx = Transaction::new(&self.worker, &mut self.scratch, self.database, self.limits);
-            tx.run(|tx| {
-                reply.rewind(mark);
-                handler(tx, &args, &mut reply)
-            })
-        });
-        if let Err(error) = result {
-            reply.rewind(mark);
-            reply.error(&error);
-        }
-        show(&reply.to_vec())
+        self.run_together(&[Args::new(items)]).remove(0)
     }
+
+    /// Runs command lines in one transaction, one after the other, and shows their replies.
+    fn run_together(&mut self, lines: &[Args<'_>]) -> Vec<String> {
+        let mut tx = Transaction::new(&self.worker, &mut self.scratch, self.database, self.limits);
+        tx.run(|tx| lines.iter().map(|args| answer(&self.table, tx, args, self.protocol)).collect())
+    }
+}
+
+/// Runs one command in a transaction and shows its reply.
+fn answer(table: &Table, tx: &mut Transaction<'_>, args: &Args<'_>, protocol: Protocol) -> String {
+    let mut reply = Reply::new(protocol);
+    let result = table.resolve(args).and_then(|command| match command.row.handler {
+        Handler::Data(handler) => handler(tx, args, &mut reply),
+        _ => panic!("{} is no data command", command.full_name),
+    });
+    if let Err(error) = result {
+        reply.clear();
+        reply.error(&error);
+    }
+    show(&reply.to_vec())
+}
+
+/// The arguments of a command line, which may be quoted.
+fn words_of(line: &str) -> Vec<Vec<u8>> {
+    let mut input = format!("{line}\r\n").into_bytes();
+    let mut batch = Batch::default();
+    let limits = DecodeLimits { bulk_bytes_max: usize::MAX, authenticated: true, commands_max: usize::MAX };
+    Decoder::default().decode(&mut input, &limits, &mut batch);
+    assert_eq!(batch.len(), 1, "{line:?} is no command line");
+    batch.arguments(0).iter().map(|span| span.of(&input).to_vec()).collect()
 }
 
 /// A reply in one line: `|` for a line end, `\` before what cannot be printed.
@@ -140,4 +148,55 @@ pub(super) fn check(rows: &[Row], cases: &str) {
         }
     }
     assert!(failures.is_empty(), "\n{failures}");
+}
+
+mod tests {
+    use super::*;
+    use crate::random::Random;
+    use std::collections::BTreeSet;
+
+    const CASES: [&str; 3] =
+        [include_str!("cases/string.txt"), include_str!("cases/list.txt"), include_str!("cases/generic.txt")];
+
+    /// Command lines of the case files whose replies depend on the keys they name alone.
+    fn vocabulary() -> Vec<Vec<Vec<u8>>> {
+        let commands = CASES.iter().flat_map(|cases| cases.lines()).filter_map(|line| line.strip_prefix("> "));
+        let whole_keyspace = ["HELLO3", "KEYS", "SCAN", "RANDOMKEY", "MEMORY"];
+        // Among long strings LCS takes long.
+        let slow = ["LCS"];
+        let excluded =
+            |line: &&str| !line.split(' ').any(|word| whole_keyspace.contains(&word) || slow.contains(&word));
+        commands.filter(excluded).map(words_of).collect()
+    }
+
+    #[test]
+    fn commands_answer_the_same_in_one_transaction_as_one_by_one() {
+        let vocabulary = vocabulary();
+        let keys: BTreeSet<_> = vocabulary.iter().filter_map(|words| words.get(1)).collect();
+        for seed in 0..30 {
+            let mut random = Random::from_seed(seed);
+            let (mut single, mut grouped) = (Client::new(), Client::new());
+            for _ in 0..60 {
+                let length = 1 + random.below(12);
+                let group: Vec<Vec<&[u8]>> = (0..length)
+                    .map(|_| {
+                        let words = &vocabulary[random.below(vocabulary.len() as u64) as usize];
+                        words.iter().map(Vec::as_slice).collect()
+                    })
+                    .collect();
+                let lines: Vec<_> = group.iter().map(|words| Args::new(words)).collect();
+                let together = grouped.run_together(&lines);
+                for ((words, reply), position) in group.iter().zip(together).zip(0..) {
+                    assert_eq!(reply, single.run_args(words), "seed {seed}, command {position} of {group:?}");
+                }
+            }
+            for key in &keys {
+                for command in [&b"GET"[..], b"LRANGE", b"PTTL"] {
+                    let words = [command, key, b"0", b"-1"];
+                    let words = if command == b"LRANGE" { &words[..] } else { &words[..2] };
+                    assert_eq!(grouped.run_args(words), single.run_args(words), "seed {seed}, {words:?}");
+                }
+            }
+        }
+    }
 }
