@@ -25,7 +25,6 @@ pub mod resp;
 pub mod command;
 
 // The server around it.
-#[cfg(feature = "server")]
 pub mod config;
 #[cfg(feature = "server")]
 pub mod net;

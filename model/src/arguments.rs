@@ -1,6 +1,6 @@
 //! A command's words.
 
-use crate::{NOT_AN_INTEGER, SYNTAX};
+use crate::NOT_AN_INTEGER;
 
 /// The words of one command, its name first.
 #[derive(Clone, Copy)]
@@ -31,9 +31,15 @@ impl<'a> Words<'a> {
         integer(self.at(index)).ok_or_else(|| NOT_AN_INTEGER.into())
     }
 
-    /// The integer behind an option's keyword at `index`.
-    pub fn option_integer(&self, index: usize) -> Result<i64, String> {
-        if index + 1 < self.len() { self.integer(index + 1) } else { Err(SYNTAX.into()) }
+    /// An integer whose opposite is one too.
+    pub fn integer_with_opposite(&self, index: usize) -> Result<i64, String> {
+        let (least, most) = (-i64::MAX, i64::MAX);
+        self.integer(index).and_then(|number| {
+            number
+                .checked_neg()
+                .map(|_| number)
+                .ok_or_else(|| format!("ERR value is out of range, value must between {least} and {most}"))
+        })
     }
 
     /// An integer from `smallest` on; anything else is this error.

@@ -5,6 +5,8 @@ use crate::Model;
 
 /// Databases that generated commands use.
 const DATABASES: usize = 2;
+/// Bytes that choose one step: a change of them changes no other step.
+pub const STEP_BYTES: usize = 16;
 /// Steps of one sequence at most.
 const STEPS_MAX: usize = 400;
 
@@ -29,13 +31,8 @@ struct Choices<'b> {
 
 impl<'b> Choices<'b> {
     /// From these bytes.
-    pub fn new(bytes: &'b [u8]) -> Self {
+    fn new(bytes: &'b [u8]) -> Self {
         Self { bytes }
-    }
-
-    /// Whether none are left.
-    pub fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
     }
 
     fn byte(&mut self) -> u8 {
@@ -83,10 +80,10 @@ struct Timing {
 /// values often wrong.
 pub fn steps(bytes: &[u8], now_ms: i64, spans_ms: &'static [i64]) -> Vec<Step> {
     let names: Vec<&str> = Model::names().collect();
-    let mut choices = Choices::new(bytes);
     let mut steps = Vec::new();
     let mut timing = Timing { now_ms, spans_ms };
-    while !choices.is_empty() && steps.len() < STEPS_MAX {
+    for bytes in bytes.chunks(STEP_BYTES).take(STEPS_MAX) {
+        let mut choices = Choices::new(bytes);
         let name = choices.byte();
         steps.push(if name == 255 {
             let wait_ms = choices.pick(&[1, 9, 100, 1000, 1001, 10_000]);

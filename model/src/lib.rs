@@ -14,7 +14,7 @@ mod lists;
 mod strings;
 mod value;
 
-pub use generate::{QUICK_SPANS_MS, SLOW_SPANS_MS, Step, noise, steps};
+pub use generate::{QUICK_SPANS_MS, SLOW_SPANS_MS, STEP_BYTES, Step, noise, steps};
 pub use value::Value;
 
 use arguments::Words;
@@ -84,7 +84,7 @@ impl Model {
         answer.unwrap_or_else(Value::Error)
     }
 
-    /// The names of all commands that the model knows, in lower case.
+    /// The names of all commands that the model knows, in lower case. A generated step's first byte, modulo their number, picks one.
     pub fn names() -> impl Iterator<Item = &'static str> {
         COMMANDS.iter().flat_map(|family| family.iter().map(|row| row.0))
     }

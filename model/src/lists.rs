@@ -182,7 +182,7 @@ fn ltrim(context: &mut Context<'_>, words: Words<'_>) -> Answer {
 }
 
 fn lrem(context: &mut Context<'_>, words: Words<'_>) -> Answer {
-    let count = words.integer(2)?;
+    let count = words.integer_with_opposite(2)?;
     let Some(list) = context.list(words.at(1))? else { return Ok(Value::Integer(0)) };
     let limit = if count == 0 { u64::MAX } else { count.unsigned_abs() };
     let mut removed = 0;
@@ -225,7 +225,7 @@ fn lpos(context: &mut Context<'_>, words: Words<'_>) -> Answer {
     let mut index = 3;
     while index < words.len() {
         match words.keyword(index).as_str() {
-            "RANK" => rank = words.option_integer(index)?,
+            "RANK" if index + 1 < words.len() => rank = words.integer_with_opposite(index + 1)?,
             "COUNT" if index + 1 < words.len() => {
                 count = Some(words.integer_from(index + 1, 0, "ERR COUNT can't be negative")?);
             }

@@ -3,7 +3,7 @@
 //! The server is redis-server, from the PATH or from `target/tools/bin` (filled by `.ci/check`). Valkey is no oracle here: it checks some
 //! arguments in another order.
 
-use caswell_model::{Model, SLOW_SPANS_MS, Step, noise, steps};
+use caswell_model::{Model, SLOW_SPANS_MS, STEP_BYTES, Step, noise, steps};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Sequences, each from a seed of its own.
 const SEQUENCES: u64 = 400;
 /// Bytes of noise that make one sequence.
-const NOISE_BYTES: usize = 2000;
+const NOISE_BYTES: usize = 300 * STEP_BYTES;
 /// How far times of the two may lie apart, in milliseconds: the model is told the time before the server reads its own.
 const TIME_TOLERANCE_MS: i64 = 2000;
 

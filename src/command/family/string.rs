@@ -408,7 +408,8 @@ fn getex(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
         Expiry::At(form, index) => Some(form.positive(args, index, tx.now_ms(), "getex")?),
     };
     value.reply(reply);
-    if expiry_ms.is_some_and(|deadline| deadline <= tx.now_ms()) {
+    let given = matches!(options.expiry, Expiry::At(..));
+    if given && expiry_ms.is_some_and(|deadline| deadline <= tx.now_ms()) {
         tx.delete(key);
     } else if expiry_ms != root.expiry_ms() {
         tx.set_expiry(key, expiry_ms);
@@ -593,7 +594,7 @@ fn set_with_options(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply
 
 /// Sets a key; a deadline that has passed deletes it instead.
 fn put(tx: &mut Transaction<'_>, key: KeyId, bytes: &[u8], expiry_ms: Option<i64>) {
-    if expiry_ms.is_some_and(|deadline| deadline <= tx.now_ms()) {
+    if expiry_ms.is_some_and(|deadline| deadline < tx.now_ms()) {
         tx.delete(key);
         return;
     }
