@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "command/context",
         "command/dispatch",
+        "command/family/command",
         "command/family/config",
         "command/family/connection",
         "command/family/debug",
