@@ -37,6 +37,7 @@ impl fmt::Display for LoadError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(path, error) => {
+                let error = super::settings::system_text(error);
                 write!(formatter, "Fatal error, can't open config file '{}': {error}", path.display())
             }
             Self::Line(error) => error.fmt(formatter),

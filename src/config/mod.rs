@@ -11,6 +11,8 @@ pub mod file;
 #[cfg(feature = "server")]
 pub mod command_line;
 #[cfg(feature = "server")]
+pub mod documentation;
+#[cfg(feature = "server")]
 pub mod load;
 #[cfg(feature = "server")]
 pub mod rewrite;

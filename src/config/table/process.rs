@@ -34,7 +34,7 @@ const SETTINGS: &[Setting] = &[
         "supervised",
         &["upstart", "systemd", "auto", "no"],
         "no",
-        "Which supervisor is told that the server is ready.",
+        "Who is told that the server is ready: systemd, if it asks (`auto`, `systemd`); upstart is not.",
     )
     .at_start(),
     Setting::text("pidfile", "", "File that holds the process id while the server runs.").at_start(),
