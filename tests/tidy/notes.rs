@@ -25,11 +25,22 @@ pub fn orderings(file: &SourceFile, complaints: &mut Complaints) {
             continue;
         }
         for ordering in ORDERINGS {
-            if has_word(code, ordering) && !noted(&lines[..=index], ordering) {
+            if has_word(code, ordering) && !argued(&lines[..=index], ordering) {
                 complaints.at(file, *number, &format!("no comment argues the ordering {ordering}"));
             }
         }
     }
+}
+
+/// Whether a note argues the ordering in the last line: by its name, by both halves for `AcqRel`, or once for all that follows in the function.
+fn argued(lines: &[(usize, &str, &str)], ordering: &str) -> bool {
+    let by_halves = ordering == "AcqRel" && noted(lines, "Acquire") && noted(lines, "Release");
+    let once_for_all = || {
+        lines.iter().rev().take_while(|(_, code, _)| !has_word(code, "fn")).any(|(_, _, text)| {
+            comment_of(text).is_some_and(|note| has_word(note, ordering) && note.contains("here and below"))
+        })
+    };
+    noted(lines, ordering) || by_halves || once_for_all()
 }
 
 /// An unsafe block or impl has a `SAFETY:` note, an unsafe function a `# Safety` section.
@@ -166,6 +177,10 @@ mod tests {
         complaints_of(orderings, "use x::{\n  Relaxed,\n};\n// Acquire: pairs with b.\na.load(\n Acquire);")
             .assert_none();
         complaints_of(orderings, "a.load(Relaxed) // Relaxed: a count.").assert_none();
+        complaints_of(orderings, "// Acquire: as b.\n// Release: as c.\na.swap(1, AcqRel);").assert_none();
+        complaints_of(orderings, "fn f() {\n// Relaxed, here and below: ours alone.\n\na.load(Relaxed);").assert_none();
+        complaints_of(orderings, "// Relaxed, here and below: ours alone.\n\nfn f() {\na.load(Relaxed);")
+            .assert_one("Relaxed");
     }
 
     #[test]
