@@ -93,11 +93,12 @@ impl ListpackLimit {
         bytes > bytes_max || count > count_max
     }
 
-    /// Whether a quicklist of so many bytes and elements becomes a listpack again.
+    /// Whether a quicklist of so many bytes and elements becomes a listpack again. Under a limit by number of elements it does so once all of it
+    /// may lie in one piece of the quicklist.
     pub(super) fn is_within_half(self, bytes: usize, count: usize) -> bool {
-        match self.0 {
-            ..0 => bytes <= self.bytes_and_count().0 / 2,
-            _ => count <= self.bytes_and_count().1 / 2,
+        match (self.0, self.bytes_and_count()) {
+            (..0, (bytes_max, _)) => bytes <= bytes_max / 2,
+            (_, (bytes_max, count_max)) => count <= count_max / 2 && bytes <= bytes_max,
         }
     }
 }
