@@ -115,7 +115,8 @@ fn work(store: &Arc<Store>, number: usize, stop: &AtomicBool) -> Done {
 
         // Half of the threads go through the keys the other way round.
         let mut mset = vec!["MSET"];
-        let ordered: Vec<&String> = if number % 2 == 0 { keys.iter().collect() } else { keys.iter().rev().collect() };
+        let ordered: Vec<&String> =
+            if number.is_multiple_of(2) { keys.iter().collect() } else { keys.iter().rev().collect() };
         ordered.iter().for_each(|key| mset.extend([key.as_str(), mark.as_str()]));
         client.call(0, &mset);
         let mut mget = vec!["MGET"];
