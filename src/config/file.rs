@@ -236,11 +236,4 @@ mod tests {
         let text = error.to_string();
         assert!(text.contains("at line 2\n>>> 'logfile \"x'\nUnbalanced quotes"), "{text}");
     }
-
-    #[test]
-    fn quoted_text_is_read_back() {
-        let every_byte: Vec<u8> = (0..=255).collect();
-        let line = super::super::value::quote(&every_byte);
-        assert_eq!(split_words(&line), Some(vec![every_byte]));
-    }
 }

@@ -276,6 +276,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn quoted_text_is_read_back() {
+        let every_byte: Vec<u8> = (0..=255).collect();
+        assert_eq!(super::super::file::split_words(&quote(&every_byte)), Some(vec![every_byte]));
+    }
+
+    #[test]
     fn memory_is_read_with_units_of_both_bases() {
         let cases: &[(&str, Option<i64>)] = &[
             ("0", Some(0)),
