@@ -111,6 +111,9 @@ pub const BACKGROUND_WORKERS_MAX: usize = 16;
 /// The buffer that all connections of a worker read into, in bytes.
 pub const SHARED_INPUT_BYTES: usize = pick(64 * 1024, 1024);
 
+/// Room that is made at once for a large argument that has been announced, in bytes.
+pub const INPUT_BYTES_AHEAD: usize = 256 * 1024;
+
 /// Commands that one connection runs before others have their turn.
 pub const TURN_COMMANDS_MAX: usize = pick(1024, 8);
 
@@ -143,6 +146,9 @@ pub const ACCEPT_PAUSE_MS: u64 = 100;
 
 /// File descriptors that are not for clients (as in Redis).
 pub const DESCRIPTORS_RESERVED: u64 = 32;
+
+/// Time between two looks for idle clients, in milliseconds.
+pub const IDLE_CHECK_INTERVAL_MS: u64 = 500;
 
 /// Time between two rounds of a worker's housekeeping, in milliseconds.
 pub const HOUSEKEEPING_INTERVAL_MS: u64 = 100;

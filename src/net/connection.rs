@@ -11,8 +11,8 @@
 //!
 //! Input is read into the worker's one buffer and run from there; replies are built in the worker's one buffer and sent from there. A
 //! connection has bytes of its own only while a command is incomplete (`input`) or its socket is full (`output`), so an idle one
-//! costs its task and its [`ClientInfo`] and nothing else. A large argument (its length is known) is read straight into
-//! a buffer of exactly the size that is needed.
+//! costs its task and its [`ClientInfo`](crate::server::ClientInfo) and nothing else. A large argument (its length is known) is read
+//! straight into a buffer of its own: of exactly its size up to [`limits::INPUT_BYTES_AHEAD`], of at most twice what has arrived beyond.
 //!
 //! # Clients that do not read
 //!
@@ -189,9 +189,11 @@ impl Connection {
 
     /// Reads once into the connection's own buffer, which has exactly the room for a large argument if one is expected.
     fn read_own(&mut self, context: &mut Context<'_>, expected: usize) -> Result<Poll<()>, Closed> {
+        // A length that was only announced costs no memory: the room at most doubles what has come.
+        let ahead = self.input.len().max(limits::INPUT_BYTES_AHEAD);
         let wanted = match expected.saturating_sub(self.input.len()) {
             0 => limits::SHARED_INPUT_BYTES,
-            missing => missing,
+            missing => missing.min(ahead),
         };
         if self.input.try_reserve_exact(wanted).is_err() {
             tracing::warn!("no memory for a request of {} bytes", self.input.len() + wanted);

@@ -12,8 +12,8 @@ use super::connection::Connection;
 use super::listener::Accepted;
 use crate::limits;
 use crate::resp::{Batch, Reply};
-use crate::server::Server;
 use crate::server::statistics::Counters;
+use crate::server::{ClientInfo, Server};
 use crate::session::Session;
 use crate::store;
 use crate::sync::{Arc, AtomicUsize, Ordering};
@@ -126,6 +126,7 @@ pub fn run(start: Start, extra: impl Future<Output = ()> + 'static) -> std::io::
     runtime.block_on(async {
         task::spawn_local(extra);
         task::spawn_local(keep_house(worker.clone()));
+        task::spawn_local(close_idle(worker.clone()));
         task::spawn_local(take_connections(worker.clone(), start.accepted));
         start.server.shutdown.wait().await;
     });
@@ -160,6 +161,26 @@ async fn keep_house(worker: Rc<Worker>) {
         interval.tick().await;
         while worker.store.tick() {
             task::yield_now().await;
+        }
+    }
+}
+
+/// Closes this worker's clients that have been silent for longer than the setting `timeout`.
+async fn close_idle(worker: Rc<Worker>) {
+    let mut interval = tokio::time::interval(Duration::from_millis(limits::IDLE_CHECK_INTERVAL_MS));
+    interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    loop {
+        interval.tick().await;
+        let seconds = worker.server.settings.timeout_seconds.get();
+        if seconds == 0 {
+            continue;
+        }
+        let own = |client: &Arc<ClientInfo>| client.worker == worker.index;
+        for client in worker.server.clients.snapshot().into_iter().filter(own) {
+            if client.idle() > Duration::from_secs(u64::from(seconds)) {
+                tracing::debug!("closing idle client {}", client.address);
+                client.kill();
+            }
         }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::task::Waker;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use crate::config::Allow;
 use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
@@ -193,6 +193,13 @@ impl ClientInfo {
     pub fn is_killed(&self) -> bool {
         // Acquire: pairs with the release store in `kill`.
         self.killed.load(Ordering::Acquire)
+    }
+
+    /// How long ago it last sent something.
+    pub fn idle(&self) -> Duration {
+        // Relaxed: a figure that orders nothing.
+        let last = Duration::from_millis(self.last_interaction_ms.load(Ordering::Relaxed));
+        self.connected.elapsed().saturating_sub(last)
     }
 
     /// Notes that `bytes` bytes were read from it just now. Only its own task may call this.

@@ -59,6 +59,25 @@ impl Value {
     }
 }
 
+/// `+OK`
+pub fn ok() -> Value {
+    Value::Simple("OK".into())
+}
+
+/// A bulk string.
+pub fn bulk(text: &str) -> Value {
+    Value::Bulk(text.as_bytes().to_vec())
+}
+
+/// A command as clients send it.
+pub fn request(words: &[&str]) -> Vec<u8> {
+    let mut request = format!("*{}\r\n", words.len()).into_bytes();
+    for word in words {
+        request.extend(format!("${}\r\n{word}\r\n", word.len()).into_bytes());
+    }
+    request
+}
+
 /// One connection.
 pub struct Client {
     output: Box<dyn Write>,
@@ -94,11 +113,42 @@ impl Client {
 
     /// Sends a command without waiting for its reply.
     pub fn send(&mut self, words: &[&str]) {
-        let mut request = format!("*{}\r\n", words.len()).into_bytes();
-        for word in words {
-            request.extend(format!("${}\r\n{word}\r\n", word.len()).into_bytes());
+        self.send_bytes(&request(words));
+    }
+
+    /// Sends bytes as they are.
+    pub fn send_bytes(&mut self, bytes: &[u8]) {
+        self.output.write_all(bytes).expect("the server reads");
+    }
+
+    /// Sends bytes that the server may refuse to take, because it closes the connection.
+    pub fn try_send_bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        self.output.write_all(bytes)
+    }
+
+    /// Sends an inline request and gives the first line of the reply.
+    pub fn line(&mut self, request: &str) -> String {
+        self.send_bytes(format!("{request}\r\n").as_bytes());
+        let mut line = String::new();
+        self.input.read_line(&mut line).expect("the server replies");
+        line.trim_end_matches("\r\n").to_owned()
+    }
+
+    /// Everything until the server closes the connection.
+    pub fn rest(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        match self.input.read_to_end(&mut rest) {
+            Ok(_) => rest,
+            // It closed with bytes of ours unread.
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => rest,
+            Err(error) => panic!("the server did not close the connection: {error}"),
         }
-        self.output.write_all(&request).expect("the server reads");
+    }
+
+    /// Whether the next bytes are these; false where the server closes the connection.
+    pub fn rest_starts_with(&mut self, expected: &[u8]) -> bool {
+        let mut bytes = vec![0; expected.len()];
+        self.input.read_exact(&mut bytes).is_ok() && bytes == expected
     }
 
     /// Reads one reply.

@@ -29,6 +29,11 @@ pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     }
 }
 
+/// Waits until `condition` holds.
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    wait_for(what, || condition().then_some(()));
+}
+
 /// A directory that goes when this is dropped.
 pub struct Directory(PathBuf);
 
@@ -62,7 +67,8 @@ impl Drop for Directory {
 pub struct TestServer {
     /// What its workers share.
     pub server: Arc<Server>,
-    address: SocketAddr,
+    /// Where it listens.
+    pub address: SocketAddr,
     thread: Option<thread::JoinHandle<()>>,
 }
 
@@ -124,6 +130,29 @@ impl Process {
     /// A new connection, as soon as the server listens.
     pub fn connect(&self) -> Client {
         wait_for("a server that listens", || Client::unix(&self.socket).ok())
+    }
+
+    /// Its socket's path.
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: libc::c_int) {
+        // SAFETY: the process is our child and has not been waited for; the call touches no memory.
+        assert_eq!(unsafe { libc::kill(self.child.id() as libc::pid_t, signal) }, 0);
+    }
+
+    /// Its resident memory in KiB.
+    pub fn resident_kib(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("a status file");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a VmRSS line");
+        line.trim().trim_end_matches(" kB").parse().expect("a number")
     }
 
     /// Whether it ended well, once it ends.

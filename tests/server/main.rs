@@ -2,7 +2,11 @@
 
 mod client;
 mod configuration;
+mod connection;
 mod harness;
 mod information;
+mod input;
+mod lifecycle;
+mod limits;
 mod names;
 mod start;

@@ -615,9 +615,6 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
     use std::io::Write;
     // Relaxed, all: figures that order nothing, some perhaps one batch old.
     let number = |figure: &crate::sync::AtomicUsize| figure.load(Ordering::Relaxed);
-    let age = client.connected.elapsed();
-    let last_ms = client.last_interaction_ms.load(Ordering::Relaxed);
-    let idle = (age.as_millis() as u64).saturating_sub(last_ms) / 1000;
     let last_command = client.last_command.load(Ordering::Relaxed) as usize;
     let command = last_command.checked_sub(1).and_then(|index| context.table.all().find(|one| one.index == index));
     let labels = client.labels().clone();
@@ -630,7 +627,8 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
     let _ = write!(text, "id={} addr={} laddr={}", client.id, client.address, client.local_address);
     let _ = write!(text, " fd={} name=", client.descriptor);
     text.extend_from_slice(&labels.name);
-    let _ = write!(text, " age={} idle={idle} flags={} db={database}", age.as_secs(), flags(client));
+    let _ = write!(text, " age={} idle={}", client.connected.elapsed().as_secs(), client.idle().as_secs());
+    let _ = write!(text, " flags={} db={database}", flags(client));
     let _ =
         write!(text, " sub=0 psub=0 ssub=0 multi=-1 qbuf={input} qbuf-free={free} argv-mem=0 multi-mem=0 rbs=0 rbp=0");
     let _ = write!(
