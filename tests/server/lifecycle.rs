@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::client::{Client, Value, bulk, ok};
+use crate::client::{Client, bulk, ok};
 use crate::harness::{Directory, Process, wait_for};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_caswell");
@@ -68,23 +68,4 @@ fn a_port_that_is_taken_is_a_clear_error() {
     assert_eq!(output.status.code(), Some(1));
     let text = [output.stdout, output.stderr].concat();
     assert!(String::from_utf8_lossy(&text).contains("Could not create server TCP listening socket"));
-}
-
-#[test]
-fn port_and_addresses_change_while_it_runs() {
-    let directory = Directory::new("rebind");
-    let server = Process::start(Path::new(PROGRAM), &directory, &[]);
-    let mut client = server.connect();
-    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    let taken_port = taken.local_addr().expect("an address").port();
-    assert_eq!(client.run("CONFIG SET bind 127.0.0.1"), ok());
-    let refused = client.run(&format!("CONFIG SET port {taken_port}"));
-    assert!(matches!(&refused, Value::Error(text) if text.contains("Unable to listen on this port")), "{refused:?}");
-    drop(taken);
-    assert_eq!(client.run(&format!("CONFIG SET port {taken_port}")), ok());
-    let mut other = wait_for("the new port", || Client::tcp(("127.0.0.1", taken_port)).ok());
-    assert_eq!(other.line("PING"), "+PONG");
-    assert_eq!(client.run("CONFIG SET port 0"), ok());
-    wait_for("the port to close", || Client::tcp(("127.0.0.1", taken_port)).is_err().then_some(()));
-    assert_eq!(other.line("PING"), "+PONG");
 }
