@@ -34,12 +34,6 @@ struct Prepared<'t> {
     first_key: Option<FirstKey>,
 }
 
-impl Prepared<'_> {
-    fn is_data(&self) -> bool {
-        self.command.is_some_and(|command| matches!(command.row.handler, Handler::Data(_)))
-    }
-}
-
 /// Runs the commands of a batch in order and appends their replies; gives how many it ran. Fewer than all only where the connection is to end, or
 /// where the replies have become so many that they should leave first.
 pub fn execute_batch(context: &mut Context<'_>, input: &[u8], batch: &Batch, reply: &mut Reply) -> usize {
@@ -54,7 +48,9 @@ pub fn execute_batch(context: &mut Context<'_>, input: &[u8], batch: &Batch, rep
             break;
         }
         let slice = executed..batch.len().min(executed + BATCH_COMMANDS_MAX);
-        let mut slice = Slice { input, batch, first: slice.start, items: &mut items, limits, timer: &mut timer };
+        let memory_is_full = server.memory_is_full();
+        let (items, timer) = (&mut items, &mut timer);
+        let mut slice = Slice { input, batch, first: slice.start, items, limits, memory_is_full, timer };
         executed += slice.run(context, reply);
     }
     // Relaxed, both: a figure for CLIENT LIST, written by this connection's worker only.
@@ -71,6 +67,8 @@ struct Slice<'a, 'i, 't> {
     /// The present command's arguments; kept for its room.
     items: &'a mut Vec<&'i [u8]>,
     limits: RuntimeLimits,
+    /// Whether commands that may need more memory are refused.
+    memory_is_full: bool,
     timer: &'a mut BatchTimer<'t>,
 }
 
@@ -92,7 +90,7 @@ impl<'i> Slice<'_, 'i, '_> {
         let mut position = 0;
         while position < count && context.session.ending == Ending::None {
             let data = match context.authenticated() {
-                true => prepared[position..].iter().take_while(|one| one.is_data()).count(),
+                true => prepared[position..].iter().take_while(|one| self.runs_as_data(one)).count(),
                 false => 0,
             };
             if data > 0 {
@@ -104,6 +102,13 @@ impl<'i> Slice<'_, 'i, '_> {
             }
         }
         position
+    }
+
+    /// Whether it is a data command that may run; one that memory is too short for is refused by `run_other`.
+    fn runs_as_data(&self, one: &Prepared<'_>) -> bool {
+        one.command.is_some_and(|command| {
+            matches!(command.row.handler, Handler::Data(_)) && !(self.memory_is_full && needs_memory(command))
+        })
     }
 
     /// Looks a command up and hashes its first key.
@@ -175,12 +180,18 @@ impl<'i> Slice<'_, 'i, '_> {
             self.timer.statistics().count_rejected(command.index);
             return refuse(context, self.timer, CommandError::NOT_AUTHENTICATED, mark, reply);
         }
+        if self.memory_is_full && needs_memory(command) {
+            self.timer.statistics().count_rejected(command.index);
+            return refuse(context, self.timer, CommandError::OUT_OF_MEMORY, mark, reply);
+        }
         note_last_command(context, command);
         self.timer.command_starts(command.index, command.row.flags.has(Flags::FAST));
         let args = self.arguments(position);
         let result = match command.row.handler {
             Handler::Server(handler) => handler(context, &args, reply),
-            Handler::Data(_) => unreachable!("run_data runs those of clients that are authenticated"),
+            Handler::Data(_) => {
+                unreachable!("run_data runs those of clients that are authenticated, while there is memory")
+            }
             // A container without a subcommand: its arity has refused that, but for COMMAND, which has a handler.
             Handler::Container => Err(CommandError::wrong_arity(&command.full_name)),
         };
@@ -234,6 +245,10 @@ fn withhold(replies: &mut ReplyMode, mark: Mark, reply: &mut Reply) {
 fn note_last_command(context: &Context<'_>, command: &Command) {
     // Relaxed: a figure for CLIENT LIST.
     context.session.client.last_command.store(command.index as u32 + 1, Ordering::Relaxed);
+}
+
+fn needs_memory(command: &Command) -> bool {
+    command.row.flags.has(Flags::DENYOOM)
 }
 
 /// Whether this is how an HTTP request begins, which a browser may have been tricked into sending here.

@@ -37,6 +37,8 @@ impl CommandError {
         Self::with_code("WRONGTYPE", "Operation against a key holding the wrong kind of value");
     /// The client must authenticate first.
     pub const NOT_AUTHENTICATED: Self = Self::with_code("NOAUTH", "Authentication required.");
+    /// More memory is in use than `maxmemory` allows.
+    pub const OUT_OF_MEMORY: Self = Self::with_code("OOM", "command not allowed when used memory > 'maxmemory'.");
     /// An argument or a value is no 64-bit signed integer.
     pub const NOT_AN_INTEGER: Self = Self::err("value is not an integer or out of range");
     /// An argument or a value is no float.

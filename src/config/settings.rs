@@ -164,19 +164,14 @@ pub struct Settings {
     pub daemonize: Live<bool>,
     pub loglevel: Live<LogLevel>,
     pub enable_debug_command: Live<Allow>,
-    pub enable_module_command: Live<Allow>,
     pub enable_protected_configs: Live<Allow>,
     pub shutdown_on_sigint: Live<u32>,
     pub shutdown_on_sigterm: Live<u32>,
     // Memory and expiry.
     pub maxmemory: Live<u64>,
     pub maxmemory_policy: Live<EvictionPolicy>,
-    pub maxmemory_samples: Live<u32>,
     pub lfu_log_factor: Live<u32>,
     pub lfu_decay_time: Live<u32>,
-    pub active_expire_effort: Live<u32>,
-    pub lazyfree_lazy_user_del: Live<bool>,
-    pub lazyfree_lazy_user_flush: Live<bool>,
     // Values.
     pub list_max_listpack_size: Live<i32>,
     // Observation.
@@ -303,6 +298,17 @@ impl Settings {
         table.values.iter().cloned().zip(table.initial.iter().cloned()).collect()
     }
 
+    /// Sets a number that the system forces on us; nothing is asked and no hook runs.
+    ///
+    /// # Panics
+    /// If there is no such setting: names in the program are literals.
+    pub fn overrule(&self, name: &str, number: i64) {
+        let index = table::find(name.as_bytes()).expect("a setting of the table");
+        let value = Value::Number(number);
+        (table::row(index).publish)(self, &value);
+        self.table().values[index] = value;
+    }
+
     /// Calls `hook` whenever CONFIG SET has changed one of the settings named, after the change is visible. If it fails,
     /// the whole CONFIG SET is taken back and answers with the hook's text.
     pub fn on_change(
@@ -387,8 +393,11 @@ impl Settings {
         for (&index, &(name, text)) in found.iter().zip(pairs) {
             let setting = table::row(index);
             let before = self.table().values[index].clone();
-            let words: Vec<&[u8]> =
-                if setting.kind.takes_words() { text.split(|byte| *byte == b' ').collect() } else { vec![text] };
+            let words: Vec<&[u8]> = match text {
+                b"" if setting.kind.takes_words() => Vec::new(),
+                _ if setting.kind.takes_words() => text.split(|byte| *byte == b' ').collect(),
+                _ => vec![text],
+            };
             let value = setting
                 .kind
                 .read(&before, &words)
@@ -428,15 +437,20 @@ fn check_effect(setting: &Setting, value: &Value) -> Result<(), Refusal> {
     }
 }
 
-/// Changes the process for the settings that are about it; the value as it is then.
+/// Puts a value into effect where that is more than to store it; the value as it is then.
 fn apply(setting: &Setting, value: Value) -> Result<Value, Refusal> {
-    if setting.name != "dir" {
-        return Ok(value);
+    match setting.name {
+        "dir" => {
+            use std::os::unix::ffi::OsStrExt;
+            let path = std::path::Path::new(std::ffi::OsStr::from_bytes(value.text()));
+            std::env::set_current_dir(path).map_err(|error| Refusal::from(system_text(&error)))?;
+            Ok(current_directory())
+        }
+        // Redis accepts any number for these two, and takes the nearest one that is sensible.
+        "hz" => Ok(Value::Number(value.number().clamp(1, 500))),
+        "repl-backlog-size" => Ok(Value::Number(value.number().max(16 * 1024))),
+        _ => Ok(value),
     }
-    use std::os::unix::ffi::OsStrExt;
-    let path = std::path::Path::new(std::ffi::OsStr::from_bytes(value.text()));
-    std::env::set_current_dir(path).map_err(|error| Refusal::from(system_text(&error)))?;
-    Ok(current_directory())
 }
 
 fn current_directory() -> Value {

@@ -76,6 +76,8 @@ pub enum Kind {
 
 /// A kind of setting that is several words on one line of the file.
 pub struct WordsKind {
+    /// Whether it is one word after all, whose form only its own functions know.
+    pub single: bool,
     /// Makes the new value from the words given and the value before.
     pub read: fn(before: &Value, words: &[&[u8]]) -> Result<Value, Refusal>,
     /// What CONFIG GET prints.
@@ -87,7 +89,11 @@ pub struct WordsKind {
 impl Kind {
     /// Whether several words may follow the name in the file.
     pub fn takes_words(&self) -> bool {
-        matches!(self, Self::Words(_) | Self::Choices(_))
+        match self {
+            Self::Words(kind) => !kind.single,
+            Self::Choices(_) => true,
+            _ => false,
+        }
     }
 
     /// Reads a value from the words after the name. `before` is the value that it replaces, for kinds of which a line
@@ -227,7 +233,8 @@ fn print_choices(names: &[&str], bits: i64) -> String {
 pub fn parse_memory(text: &[u8]) -> Option<i64> {
     let digits = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, unit) = text.split_at(digits);
-    let number: i64 = std::str::from_utf8(number).ok()?.parse().ok()?;
+    // As in Redis, no digits at all are zero.
+    let number: i64 = if number.is_empty() { 0 } else { std::str::from_utf8(number).ok()?.parse().ok()? };
     let factor = match unit.to_ascii_lowercase().as_slice() {
         b"" | b"b" => 1,
         b"k" => 1000,
@@ -293,8 +300,9 @@ mod tests {
             ("2mB", Some(2 << 20)),
             ("1g", Some(1_000_000_000)),
             ("1gb", Some(1 << 30)),
-            ("", None),
-            ("gb", None),
+            ("", Some(0)),
+            ("gb", Some(0)),
+            ("yes", None),
             ("-1", None),
             ("1.5gb", None),
             ("1tb", None),

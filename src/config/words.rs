@@ -23,9 +23,10 @@ fn integer(word: &[u8]) -> Option<i64> {
 
 /// The addresses to listen on.
 pub static BIND: WordsKind = WordsKind {
+    single: false,
     read: |_, words| match words {
         // Redis' way to listen on no address.
-        [b""] => Ok(Value::Words(Vec::new())),
+        [] | [b""] => Ok(Value::Words(Vec::new())),
         _ if words.len() > BIND_ADDRESSES_MAX => Err("Too many bind addresses specified.".into()),
         _ => Ok(to_words(words)),
     },
@@ -35,6 +36,7 @@ pub static BIND: WordsKind = WordsKind {
 
 /// Save points: pairs of seconds and changes. Lines add up.
 pub static SAVE: WordsKind = WordsKind {
+    single: false,
     read: |before, words| {
         if matches!(words, [] | [b""]) {
             return Ok(Value::Words(Vec::new()));
@@ -64,8 +66,9 @@ const CLIENT_CLASSES: [(&str, &str); 3] = [("normal", "normal"), ("slave", "repl
 
 /// Output limits: class, hard limit, soft limit, seconds. A line sets the classes it names.
 pub static OUTPUT_LIMITS: WordsKind = WordsKind {
+    single: false,
     read: |before, words| {
-        if words.is_empty() || !words.len().is_multiple_of(4) {
+        if !words.len().is_multiple_of(4) {
             return Err("Wrong number of arguments in buffer limit configuration.".into());
         }
         let mut limits = match before.words() {
@@ -102,6 +105,7 @@ pub static OUTPUT_LIMITS: WordsKind = WordsKind {
 
 /// Three scores for the kernel's out-of-memory killer.
 pub static OOM_SCORES: WordsKind = WordsKind {
+    single: false,
     read: |_, words| {
         if words.len() != 3 {
             return Err("wrong number of arguments".into());
@@ -117,6 +121,7 @@ pub static OOM_SCORES: WordsKind = WordsKind {
 
 /// Percentiles from 0 to 100.
 pub static PERCENTILES: WordsKind = WordsKind {
+    single: false,
     read: |_, words| {
         if matches!(words, [] | [b""]) {
             return Ok(Value::Words(Vec::new()));
@@ -165,6 +170,7 @@ const ALL_EVENTS: i64 = 0b10_0111_1111_1100;
 
 /// Classes of keyspace events, as bits of a number.
 pub static EVENTS: WordsKind = WordsKind {
+    single: true,
     read: |_, words| {
         let [letters] = words else { return Err("wrong number of arguments".into()) };
         let mut bits = 0;
@@ -193,6 +199,7 @@ pub static EVENTS: WordsKind = WordsKind {
 
 /// Host and port of a primary, or nothing.
 pub static PRIMARY: WordsKind = WordsKind {
+    single: false,
     read: |_, words| match words {
         [host, port] if host.eq_ignore_ascii_case(b"no") && port.eq_ignore_ascii_case(b"one") => {
             Ok(Value::Words(Vec::new()))

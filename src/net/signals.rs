@@ -15,16 +15,20 @@ pub async fn watch(server: Arc<Server>) {
         }
     };
     loop {
-        tokio::select! {
+        let choices = tokio::select! {
             _ = interrupt.recv() => {
                 if server.shutdown.requested().is_some() {
                     tracing::warn!("You insist... exiting now.");
                     std::process::exit(1);
                 }
                 tracing::warn!("Received SIGINT scheduling shutdown...");
+                &server.settings.shutdown_on_sigint
             }
-            _ = terminate.recv() => tracing::warn!("Received SIGTERM scheduling shutdown..."),
-        }
-        server.shutdown.request(ShutdownRequest::default());
+            _ = terminate.recv() => {
+                tracing::warn!("Received SIGTERM scheduling shutdown...");
+                &server.settings.shutdown_on_sigterm
+            }
+        };
+        server.shutdown.request(ShutdownRequest::of_choices(choices.get()));
     }
 }

@@ -15,6 +15,14 @@ pub struct ShutdownRequest {
     pub force: bool,
 }
 
+impl ShutdownRequest {
+    /// What `shutdown-on-sigint` or `shutdown-on-sigterm` asks for: bits in the order save, nosave, now, force.
+    pub fn of_choices(bits: u32) -> Self {
+        let has = |bit: u32| bits >> bit & 1 != 0;
+        Self { save: has(0), no_save: has(1), now: has(2), force: has(3) }
+    }
+}
+
 /// The request to stop. Any thread may raise it; every worker awaits it.
 pub struct Shutdown {
     request: watch::Sender<Option<ShutdownRequest>>,
@@ -52,6 +60,14 @@ impl Shutdown {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn choices_are_bits_in_the_order_of_the_setting() {
+        let settings = crate::config::Settings::new();
+        settings.set(&[(b"shutdown-on-sigint", b"nosave force")], false).expect("valid choices");
+        let expected = ShutdownRequest { no_save: true, force: true, ..ShutdownRequest::default() };
+        assert_eq!(ShutdownRequest::of_choices(settings.shutdown_on_sigint.get()), expected);
+    }
 
     #[test]
     fn the_first_request_stands_and_is_seen_by_late_waiters() {

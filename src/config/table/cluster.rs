@@ -12,6 +12,12 @@ fn is_host_name(name: &[u8]) -> Result<(), Refusal> {
     Err("Hostnames may only contain alphanumeric characters, hyphens or dots".into())
 }
 
+fn is_address<T: std::str::FromStr>(text: &[u8]) -> Result<(), Refusal> {
+    let valid = text.is_empty() || std::str::from_utf8(text).is_ok_and(|text| text.parse::<T>().is_ok());
+    let refusal = if size_of::<T>() == 4 { "Invalid IPv4 address" } else { "Invalid IPv6 address" };
+    if valid { Ok(()) } else { Err(refusal.into()) }
+}
+
 const SETTINGS: &[Setting] = &[
     Setting::yes_no("cluster-enabled", "no", "Whether this server is a node of a cluster.")
         .at_start()
@@ -59,8 +65,20 @@ const SETTINGS: &[Setting] = &[
         .no_effect(STANDALONE),
     Setting::integer("cluster-announce-bus-port", 0, 65535, "0", "Port for nodes reported to other nodes.")
         .no_effect(STANDALONE),
-    Setting::text("cluster-announce-client-ipv4", "", "IPv4 address reported to clients.").no_effect(STANDALONE),
-    Setting::text("cluster-announce-client-ipv6", "", "IPv6 address reported to clients.").no_effect(STANDALONE),
+    Setting::new(
+        "cluster-announce-client-ipv4",
+        Kind::Text(is_address::<std::net::Ipv4Addr>),
+        "",
+        "IPv4 address reported to clients.",
+    )
+    .no_effect(STANDALONE),
+    Setting::new(
+        "cluster-announce-client-ipv6",
+        Kind::Text(is_address::<std::net::Ipv6Addr>),
+        "",
+        "IPv6 address reported to clients.",
+    )
+    .no_effect(STANDALONE),
     Setting::integer("cluster-announce-client-port", 0, 65535, "0", "Port reported to clients.").no_effect(STANDALONE),
     Setting::integer("cluster-announce-client-tls-port", 0, 65535, "0", "TLS port reported to clients.")
         .no_effect(STANDALONE),

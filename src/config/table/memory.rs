@@ -15,10 +15,15 @@ const SETTINGS: &[Setting] = &[
         "Used memory above which commands that need more are refused; 0 for no limit.",
     )
     .publish(|settings, value| settings.maxmemory.set(value.number() as u64)),
-    Setting::choice("maxmemory-policy", EvictionPolicy::NAMES, "noeviction", "What is evicted when memory is full.")
-        .publish(|settings, value| settings.maxmemory_policy.set(EvictionPolicy::of(value))),
+    Setting::choice(
+        "maxmemory-policy",
+        EvictionPolicy::NAMES,
+        "noeviction",
+        "What is evicted when memory is full: nothing yet, commands are refused; OBJECT FREQ and IDLETIME follow it.",
+    )
+    .publish(|settings, value| settings.maxmemory_policy.set(EvictionPolicy::of(value))),
     Setting::integer("maxmemory-samples", 1, i32::MAX as i64, "5", "Keys looked at to choose one to evict.")
-        .publish(|settings, value| settings.maxmemory_samples.set(value.number() as u32)),
+        .no_effect("This version evicts nothing."),
     Setting::integer("maxmemory-eviction-tenacity", 0, 100, "10", "How long a command may spend evicting.")
         .no_effect("This version evicts nothing."),
     Setting::new(
@@ -39,18 +44,17 @@ const SETTINGS: &[Setting] = &[
     Setting::integer("lfu-decay-time", 0, i32::MAX as i64, "1", "Minutes after which that counter falls by one.")
         .publish(|settings, value| settings.lfu_decay_time.set(value.number() as u32)),
     Setting::integer("active-expire-effort", 1, 10, "1", "How much housekeeping looks for keys that have expired.")
-        .publish(|settings, value| settings.active_expire_effort.set(value.number() as u32)),
+        .no_effect(
+            "Expiry follows an index of deadlines, so that it finds every key in time without looking at others.",
+        ),
     Setting::yes_no("lazyfree-lazy-eviction", "no", "Whether evicted values are freed in the background.")
         .no_effect(ALWAYS_LAZY),
     Setting::yes_no("lazyfree-lazy-expire", "no", "Whether expired values are freed in the background.")
         .no_effect(ALWAYS_LAZY),
     Setting::yes_no("lazyfree-lazy-server-del", "no", "Whether overwritten values are freed in the background.")
         .no_effect(ALWAYS_LAZY),
-    Setting::yes_no("lazyfree-lazy-user-del", "no", "Whether DEL frees in the background.")
-        .publish(|settings, value| settings.lazyfree_lazy_user_del.set(value.is_yes()))
-        .no_effect(ALWAYS_LAZY),
+    Setting::yes_no("lazyfree-lazy-user-del", "no", "Whether DEL frees in the background.").no_effect(ALWAYS_LAZY),
     Setting::yes_no("lazyfree-lazy-user-flush", "no", "Whether FLUSHALL and FLUSHDB free in the background.")
-        .publish(|settings, value| settings.lazyfree_lazy_user_flush.set(value.is_yes()))
         .no_effect(ALWAYS_LAZY),
     Setting::yes_no("activerehashing", "yes", "Whether housekeeping moves entries of growing tables.")
         .no_effect("Growing moves no entry."),

@@ -55,7 +55,7 @@ const SETTINGS: &[Setting] = &[
     Setting::new(
         "notify-keyspace-events",
         Kind::Words(&words::EVENTS),
-        "\"\"",
+        "",
         "Classes of key events that are published.",
     )
     .publish(|settings, value| settings.notify_keyspace_events.set(value.number() as u32))

@@ -78,12 +78,13 @@ const SETTINGS: &[Setting] = &[
         .publish(|settings, value| settings.enable_debug_command.set(Allow::of(value))),
     Setting::choice("enable-module-command", Allow::NAMES, "no", "Who may use MODULE.")
         .at_start()
-        .publish(|settings, value| settings.enable_module_command.set(Allow::of(value))),
+        .no_effect("Modules cannot be loaded."),
     Setting::choice("enable-protected-configs", Allow::NAMES, "no", "Who may change protected settings by CONFIG SET.")
         .at_start()
         .publish(|settings, value| settings.enable_protected_configs.set(Allow::of(value))),
     Setting::integer("hz", 0, i32::MAX as i64, "10", "Rounds of housekeeping per second, from 1 to 500.")
-        .publish(|settings, value| settings.hz.set(value.number().clamp(1, 500) as u32)),
+        .publish(|settings, value| settings.hz.set(value.number() as u32))
+        .no_effect("Every core keeps house ten times a second, and goes on while there is work; INFO shows the value."),
     Setting::yes_no("dynamic-hz", "yes", "Whether housekeeping runs more often with more clients.")
         .no_effect("Each core keeps its own house, so its work is bounded."),
     Setting::integer("shutdown-timeout", 0, i32::MAX as i64, "10", "Seconds to wait for replicas at shutdown.")
