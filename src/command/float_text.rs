@@ -10,7 +10,7 @@ use rustc_apfloat::{Float, Round, Status};
 pub type LongDouble = X87DoubleExtended;
 
 /// Longer texts are no number.
-const TEXT_BYTES_MAX: usize = 5 * 1024 - 1;
+pub const TEXT_BYTES_MAX: usize = 5 * 1024 - 1;
 
 /// Reads a number; `None` for what is not wholly one, not-a-number, and what overflows or vanishes. Infinity can be written out.
 ///

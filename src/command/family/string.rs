@@ -712,8 +712,8 @@ fn incrbyfloat(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> 
         Some(root) => {
             let number = match StringValue::of(root)? {
                 StringValue::Integer(number) => Some(float_text::from_integer(number)),
-                StringValue::Bytes(bytes) => float_text::parse(bytes),
-                StringValue::Rope(_) => None,
+                value if value.len() > float_text::TEXT_BYTES_MAX => None,
+                value => float_text::parse(&value.bytes(&mut itoa::Buffer::new())),
             };
             (number.ok_or(CommandError::NOT_A_FLOAT)?, root.expiry_ms())
         }
