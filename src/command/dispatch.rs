@@ -135,7 +135,7 @@ impl<'i> Slice<'_, 'i, '_> {
         for (offset, one) in prepared.iter().enumerate() {
             let Some(command) = one.command else { continue };
             let Handler::Data(handler) = command.row.handler else { continue };
-            self.timer.command_starts(command.index, command.row.flags.has(Flags::FAST));
+            self.timer.command_starts(command.index, command.is_quick);
             let args = self.arguments(position + offset);
             let key = one.first_key.map(|key| (args.at(key.argument), key.hash));
             let mark = reply.mark();
@@ -185,7 +185,7 @@ impl<'i> Slice<'_, 'i, '_> {
             return refuse(context, self.timer, CommandError::OUT_OF_MEMORY, mark, reply);
         }
         note_last_command(context, command);
-        self.timer.command_starts(command.index, command.row.flags.has(Flags::FAST));
+        self.timer.command_starts(command.index, command.is_quick);
         let args = self.arguments(position);
         let result = match command.row.handler {
             Handler::Server(handler) => handler(context, &args, reply),

@@ -6,7 +6,7 @@
 
 use super::args::Args;
 use super::error::CommandError;
-use super::spec::Row;
+use super::spec::{Flags, Row};
 
 /// A command as the table holds it.
 pub struct Command {
@@ -18,6 +18,8 @@ pub struct Command {
     pub full_name: Box<str>,
     /// [`Row::key_range`], kept ready for those who want a batch's keys before they run it.
     pub key_range: (i32, i32, i32),
+    /// Whether it takes constant or logarithmic time, so that several in a row may be timed together.
+    pub is_quick: bool,
     subcommands: Names,
     all: Vec<Command>,
 }
@@ -35,7 +37,8 @@ impl Command {
         for (position, command) in all.iter().enumerate() {
             subcommands.insert(command.row.name.as_bytes(), position);
         }
-        Self { row, index, full_name, key_range: row.key_range(), subcommands, all }
+        let is_quick = row.flags.has(Flags::FAST) || row.complexity == "O(1)";
+        Self { row, index, full_name, key_range: row.key_range(), is_quick, subcommands, all }
     }
 
     /// Its subcommands.

@@ -1,7 +1,7 @@
 //! Counters: one slot per worker with that worker as its only writer, summed when somebody reads them.
 //!
-//! A counter is bumped by a relaxed load and a relaxed store, which costs what a plain increment costs; no shared cache line
-//! is written per command. Relaxed is enough throughout: every figure stands for itself and orders nothing.
+//! A counter is an [`OwnedCounter`], which costs what a plain increment costs; no shared cache line is written per command.
+//! Relaxed is enough throughout: every figure stands for itself and orders nothing.
 //!
 //! CONFIG RESETSTAT does not write to the slots either, which would race with their owners. It raises a shared generation;
 //! a worker that finds its slot to be of an older generation clears it when its next batch begins, and readers count such
@@ -10,7 +10,7 @@
 //! # The time of a command
 //!
 //! A pipelined command takes a few hundred nanoseconds, a clock read some twenty. So the clock is read when a batch begins
-//! and when a *run* ends. A run is a sequence of commands of one row that is flagged `fast` (constant or logarithmic time);
+//! and when a *run* ends. A run is a sequence of commands of one row that is *quick*: flagged `fast`, or of complexity O(1);
 //! its time is divided evenly over its commands. Every other command is a run of its own. So a batch of a thousand GETs
 //! reads the clock twice, and a slow LRANGE between two of them is timed by itself. The figures then include the
 //! command's share of decoding and dispatch between two runs, but no socket time.
@@ -20,45 +20,25 @@ use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, OwnedCounter};
 
-/// A counter that one thread writes and all may read.
-#[derive(Default, Debug)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// Adds `amount`. Only the owner may call it: two writers would lose additions.
-    #[inline]
-    pub fn add(&self, amount: u64) {
-        // Relaxed, twice: the owner is the only writer, so its load sees its own last store; readers want only the figure.
-        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
-    }
-
-    /// The figure, perhaps a moment old.
-    #[inline]
-    pub fn get(&self) -> u64 {
-        // Relaxed: the figure orders nothing.
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn clear(&self) {
-        // Relaxed: called by the owner only, see `add`.
-        self.0.store(0, Ordering::Relaxed);
-    }
+/// Sets a counter to zero. Only its owner may call it.
+fn clear(counter: &OwnedCounter) {
+    counter.add(counter.get().wrapping_neg());
 }
 
 macro_rules! counters {
     ($( #[doc = $doc:literal] $field:ident ),* $(,)?) => {
         /// The plain counters of one worker.
         #[derive(Default, Debug)]
-        pub struct Counters { $( #[doc = $doc] pub $field: Counter, )* }
+        pub struct Counters { $( #[doc = $doc] pub $field: OwnedCounter, )* }
 
         /// The sums of all workers' counters at one moment.
         #[derive(Default, Clone, Copy, Debug, PartialEq, Eq)]
         pub struct Totals { $( #[doc = $doc] pub $field: u64, )* }
 
         impl Counters {
-            fn clear(&self) { $( self.$field.clear(); )* }
+            fn clear(&self) { $( clear(&self.$field); )* }
             fn add_to(&self, totals: &mut Totals) { $( totals.$field += self.$field.get(); )* }
         }
 
@@ -111,24 +91,24 @@ counters! {
 #[derive(Default)]
 pub struct CommandCounters {
     /// Times it ran.
-    pub calls: Counter,
+    pub calls: OwnedCounter,
     /// Nanoseconds it ran.
-    pub nanoseconds: Counter,
+    pub nanoseconds: OwnedCounter,
     /// Times it was refused before it ran (wrong arity, no authentication, out of memory).
-    pub rejected_calls: Counter,
+    pub rejected_calls: OwnedCounter,
     /// Times it ran and answered with an error.
-    pub failed_calls: Counter,
+    pub failed_calls: OwnedCounter,
     latency: OnceLock<Box<LatencyHistogram>>,
 }
 
 impl CommandCounters {
     fn clear(&self) {
-        self.calls.clear();
-        self.nanoseconds.clear();
-        self.rejected_calls.clear();
-        self.failed_calls.clear();
+        clear(&self.calls);
+        clear(&self.nanoseconds);
+        clear(&self.rejected_calls);
+        clear(&self.failed_calls);
         if let Some(latency) = self.latency.get() {
-            latency.0.iter().for_each(Counter::clear);
+            latency.0.iter().for_each(clear);
         }
     }
 }
@@ -155,11 +135,11 @@ const OCTAVES: u32 = 31;
 const BUCKETS: usize = ((OCTAVES - BUCKETS_PER_OCTAVE_LOG2 + 1) << BUCKETS_PER_OCTAVE_LOG2) as usize;
 
 /// Counts of durations in nanoseconds, log-linear: 32 buckets per power of two.
-struct LatencyHistogram([Counter; BUCKETS]);
+struct LatencyHistogram([OwnedCounter; BUCKETS]);
 
 impl Default for LatencyHistogram {
     fn default() -> Self {
-        Self(std::array::from_fn(|_| Counter::default()))
+        Self(std::array::from_fn(|_| OwnedCounter::default()))
     }
 }
 
@@ -231,7 +211,7 @@ pub struct WorkerStatistics {
     /// The plain counters.
     pub counters: Counters,
     commands: Box<[CommandCounters]>,
-    errors: flurry::HashMap<&'static str, Counter>,
+    errors: flurry::HashMap<&'static str, OwnedCounter>,
     generation: AtomicU64,
 }
 
@@ -262,7 +242,7 @@ impl WorkerStatistics {
         match errors.get(code) {
             Some(counter) => counter.add(1),
             None => {
-                let counter = Counter::default();
+                let counter = OwnedCounter::default();
                 counter.add(1);
                 // The codes are literals of the program, so the map is bounded by their number.
                 errors.insert(code, counter);
@@ -294,26 +274,26 @@ pub struct BatchTimer<'a> {
     track_latency: bool,
     run_started: Instant,
     run_row: usize,
-    run_is_fast: bool,
+    run_is_quick: bool,
     run_calls: u64,
 }
 
 impl<'a> BatchTimer<'a> {
-    /// Call before a command runs. `row` is its row's number, `fast` whether the row has the flag of that name.
+    /// Call before a command runs. `row` is its row's number, `quick` whether it belongs to runs.
     #[inline]
-    pub fn command_starts(&mut self, row: usize, fast: bool) {
-        if self.run_calls > 0 && !(fast && row == self.run_row) {
+    pub fn command_starts(&mut self, row: usize, quick: bool) {
+        if self.run_calls > 0 && !(quick && row == self.run_row) {
             self.end_run();
         }
         self.run_row = row;
-        self.run_is_fast = fast;
+        self.run_is_quick = quick;
     }
 
     /// Call after the command ran.
     #[inline]
     pub fn command_done(&mut self) {
         self.run_calls += 1;
-        if !self.run_is_fast {
+        if !self.run_is_quick {
             self.end_run();
         }
     }
@@ -377,7 +357,7 @@ impl Statistics {
             track_latency,
             run_started: Instant::now(),
             run_row: 0,
-            run_is_fast: false,
+            run_is_quick: false,
             run_calls: 0,
         }
     }
