@@ -10,16 +10,16 @@
 //! [`chunk`](super::chunk), where the same protocol is told in full).
 
 use super::node::{Attempt, NodeHeader, NodeKind, NodePtr, Witness};
-use crate::sync::{AtomicUsize, Ordering, fence, planted};
+use crate::sync::{AtomicU32, Ordering, fence, planted};
 use bytes::Bytes;
 use std::alloc::Layout;
 
 #[repr(C)]
 struct Blob {
     header: NodeHeader,
-    count: AtomicUsize,
-    /// Bytes that somebody has claimed; never falls once the chunk is published.
-    claimed: AtomicUsize,
+    count: AtomicU32,
+    /// Bytes that somebody has claimed; never falls once the chunk is published. Chunks of 4 GiB and more have no room to claim.
+    claimed: AtomicU32,
     capacity: usize,
     witness: Witness,
 }
@@ -66,9 +66,9 @@ pub(super) fn make(capacity: usize, claimed: usize, attempt: &mut Attempt) -> No
     let node = attempt.make(NodeKind::Blob, layout_for(capacity));
     let blob = node.cast::<Blob>();
     // SAFETY: the node was just made with a blob's layout; the header is initialised and stays as it is.
-    unsafe { (&raw mut (*blob).count).write(AtomicUsize::new(1)) };
+    unsafe { (&raw mut (*blob).count).write(AtomicU32::new(1)) };
     // SAFETY: as the line before: the field lies within the fresh allocation.
-    unsafe { (&raw mut (*blob).claimed).write(AtomicUsize::new(claimed)) };
+    unsafe { (&raw mut (*blob).claimed).write(AtomicU32::new(claimed as u32)) };
     // SAFETY: as the line before: the field lies within the fresh allocation.
     unsafe { (&raw mut (*blob).capacity).write(capacity) };
     // SAFETY: as the line before: the field lies within the fresh allocation.
@@ -131,12 +131,14 @@ pub(super) unsafe fn claim(node: NodePtr, published: usize, length: usize, attem
     // SAFETY: passed on to the caller.
     if unsafe { attempt.owns(node) } || planted("rope_append_unclaimed") {
         // Relaxed: nobody else sees the chunk before the Release CAS that publishes it.
-        blob.claimed.store(published + length, Ordering::Relaxed);
+        blob.claimed.store((published + length) as u32, Ordering::Relaxed);
         return true;
     }
     // Relaxed: only one claim can succeed from this length, and nobody has written or read behind it; what is written there is
     // published by the Release CAS on the entry word.
-    blob.claimed.compare_exchange(published, published + length, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    blob.claimed
+        .compare_exchange(published as u32, (published + length) as u32, Ordering::Relaxed, Ordering::Relaxed)
+        .is_ok()
 }
 
 /// Whether the attempt may change published bytes of the chunk in place.

@@ -544,7 +544,7 @@ impl List {
                 return;
             };
             // SAFETY: as above.
-            unsafe { self.middle.replace(begins, *first, attempt) };
+            unsafe { self.middle.update(begins, attempt, |_, _, _, _| *first) };
             let mut position = begins + first.weight();
             for piece in others {
                 // SAFETY: a window ends at `position`.
@@ -603,7 +603,7 @@ impl List {
         // SAFETY: the right window begins here.
         unsafe { self.middle.remove(start + left.weight(), attempt) };
         // SAFETY: the left window begins here.
-        unsafe { self.middle.replace(start, joined, attempt) };
+        unsafe { self.middle.update(start, attempt, |_, _, _, _| joined) };
         give_up(left, attempt);
         give_up(right, attempt);
     }
@@ -887,7 +887,7 @@ mod tests {
 
     #[test]
     fn a_list_behaves_like_a_vector_and_so_do_its_snapshots() {
-        for seed in seeds(60, 5000) {
+        for seed in seeds(20, 2000) {
             eprintln!("seed {seed}");
             let mut random = Random::new(seed);
             let growth = random.below(40);
@@ -948,6 +948,8 @@ mod tests {
         ledger.end(nodes(&list));
     }
 
+    /// With the small limits of checking builds the chunks' headers weigh more.
+    #[cfg(not(any(caswell_loom, caswell_checking)))]
     #[test]
     fn small_elements_take_little_more_than_their_bytes() {
         let mut ledger = Ledger::default();

@@ -1,8 +1,10 @@
 //! The counted sequence tree behind lists and long strings: a B-tree by position, with path copying.
 //!
 //! Leaves are 16 bytes each and have a weight (elements of a list chunk, bytes of a rope chunk); each branch knows the weight of each child, so
-//! a position is found from the top in logarithmic time. All leaves stand at the same depth, and every node but the top one has at least
-//! [`FILL_MIN`] slots filled. An update copies the nodes on its path that its attempt did not make, and changes the others in place.
+//! a position is found from the top in logarithmic time. All leaves stand at the same depth, and every node has at least [`FILL_MIN`] slots
+//! filled, but for those at the left and right border of the tree: a node that overflows at its end of the sequence is left full behind, so that
+//! a sequence built from one end is packed. An update copies the nodes on its path that its attempt did not make, and changes the others in
+//! place.
 //!
 //! ```text
 //! | header: kind, level, fill | slot | slot | ...          a slot: (child, weight) above level 0, a leaf at level 0
@@ -17,7 +19,7 @@ use std::alloc::Layout;
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
-/// Slots that every node but the top one fills at least.
+/// Slots that every node fills at least, unless it stands at a border of the tree.
 const FILL_MIN: usize = FANOUT / 2;
 /// Levels that no tree can exceed: with at least two children each, 2^40 leaves.
 const LEVELS_MAX: usize = if FILL_MIN >= 15 { 12 } else { 40 };
@@ -188,19 +190,20 @@ impl<L: Leaf> Node<L> {
         self.header.fill += 1;
     }
 
-    /// Inserts a slot before `at`; the right half of the node, if it had to be split.
-    fn insert_or_split(&mut self, at: usize, slot: Slot<L>, attempt: &mut Attempt) -> Option<Child> {
+    /// Inserts a slot before `at`; the right part of the node, if it had to be split: at `end`, where the node stands at that end of the
+    /// sequence, else in the middle.
+    fn insert_or_split(&mut self, at: usize, slot: Slot<L>, end: Option<Side>, attempt: &mut Attempt) -> Option<Child> {
         if self.fill() < FANOUT {
             self.insert_slot(at, slot);
             return None;
         }
-        let middle = self.fill().div_ceil(2);
+        let middle = if end.is_some() { at } else { FANOUT.div_ceil(2) };
         let right_ptr = Self::make(self.header.level, attempt);
         // SAFETY: the node was just made by this attempt.
         let right = unsafe { Self::of_mut(right_ptr) };
         right.extend(&self.filled()[middle..]);
         self.header.fill = middle as u16;
-        if at <= middle {
+        if at < middle || self.fill() == 0 {
             self.insert_slot(at, slot)
         } else {
             right.insert_slot(at - middle, slot)
@@ -219,9 +222,9 @@ impl<L: Leaf> Node<L> {
     /// Brings the child at `at`, which has fallen below [`FILL_MIN`], back above it, with the help of the child beside it.
     ///
     /// # Safety
-    /// The tree is alive and the attempt made `self`.
+    /// The tree is alive, the attempt made `self`, and there is another child.
     unsafe fn mend(&mut self, at: usize, attempt: &mut Attempt) {
-        debug_assert!(self.fill() >= 2, "a branch has at least two children");
+        debug_assert!(self.fill() >= 2, "there is a child beside it");
         let left_at = at.saturating_sub(1);
         // SAFETY: the children of a live tree are alive; the attempt made the copy that `own` leaves.
         let left = unsafe { own::<L>(&mut self.child_mut(left_at).node, attempt) };
@@ -279,8 +282,10 @@ unsafe fn own<'a, L: Leaf>(node: &mut NodePtr, attempt: &mut Attempt) -> &'a mut
         let copy_ptr = Node::<L>::make(old.header.level, attempt);
         // SAFETY: the node was just made by this attempt.
         let copy = unsafe { Node::<L>::of_mut(copy_ptr) };
-        copy.extend(old.filled());
-        attempt.count_copied(size_of_val(old.filled()));
+        // All slots, filled or not: a copy of fixed size is faster than one of the right size.
+        copy.slots = old.slots;
+        copy.header.fill = old.header.fill;
+        attempt.count_copied(LAYOUT.size());
         // SAFETY: the caller says that only `node` points to it, which is changed in the next line.
         unsafe { attempt.replace(*node) };
         *node = copy_ptr;
@@ -346,6 +351,13 @@ impl<L: Leaf> Sequence<L> {
     /// # Safety
     /// The tree is alive, and the place of `self` is the attempt's to change.
     pub(super) unsafe fn insert(&mut self, position: u64, leaf: L, attempt: &mut Attempt) {
+        // SAFETY: passed on to the caller.
+        unsafe { self.insert_at(position, leaf, None, attempt) }
+    }
+
+    /// # Safety
+    /// As [`insert`](Self::insert).
+    unsafe fn insert_at(&mut self, position: u64, leaf: L, end: Option<Side>, attempt: &mut Attempt) {
         let Some(top) = &mut self.top else {
             let node = Node::<L>::make(0, attempt);
             // SAFETY: the node was just made by this attempt.
@@ -354,7 +366,7 @@ impl<L: Leaf> Sequence<L> {
             return;
         };
         // SAFETY: passed on to the caller.
-        if let Some(right) = unsafe { insert_below(top, position, leaf, attempt) } {
+        if let Some(right) = unsafe { insert_below(top, position, leaf, end, attempt) } {
             let left = *top;
             // SAFETY: `insert_below` left a node of this attempt's at the top.
             let left_node = unsafe { Node::<L>::of(left) };
@@ -374,33 +386,48 @@ impl<L: Leaf> Sequence<L> {
     /// # Panics
     /// When `position` is not less than the weight.
     pub(super) unsafe fn remove(&mut self, position: u64, attempt: &mut Attempt) -> L {
+        // SAFETY: passed on to the caller.
+        unsafe { self.remove_at(position, None, attempt) }
+    }
+
+    /// # Safety
+    /// As [`remove`](Self::remove).
+    unsafe fn remove_at(&mut self, position: u64, end: Option<Side>, attempt: &mut Attempt) -> L {
         let top = self.top.as_mut().expect("a position lies within the sequence");
         // SAFETY: passed on to the caller.
-        let leaf = unsafe { remove_below(top, position, attempt) };
-        // SAFETY: `remove_below` left a node of this attempt's at the top.
-        let node = unsafe { Node::<L>::of(*top) };
-        let below = match (node.fill(), node.is_bottom()) {
-            (0, _) => None,
-            (1, false) => Some(node.children()[0].node),
-            _ => return leaf,
-        };
-        // SAFETY: the top node has no leaf, or only the child that takes its place: `self` stops pointing to it.
-        unsafe { attempt.replace(*top) };
-        self.top = below;
+        let leaf = unsafe { remove_below(top, position, end, attempt) };
+        while let Some(top) = self.top {
+            // SAFETY: the nodes from the top down to the leaf removed are alive.
+            let node = unsafe { Node::<L>::of(top) };
+            self.top = match (node.fill(), node.is_bottom()) {
+                (0, _) => None,
+                (1, false) => Some(node.children()[0].node),
+                _ => break,
+            };
+            // SAFETY: the top node had no slot, or only the child that has just taken its place.
+            unsafe { attempt.replace(top) };
+        }
         leaf
     }
 
-    /// Puts another leaf in the place of the one that holds `position`, whose own node is not given up. Logarithmic.
+    /// Puts what `change` makes of the leaf that holds `position`, and of the position within it, in that leaf's place. The leaf's own
+    /// node is not given up. `change` also learns whether the attempt may have made the leaf: if it has not even made the tree's node above,
+    /// it has not, and nobody need look at the leaf's node to know. Logarithmic.
     ///
     /// # Safety
     /// The tree is alive, and the place of `self` is the attempt's to change.
     ///
     /// # Panics
     /// When `position` is not less than the weight.
-    pub(super) unsafe fn replace(&mut self, position: u64, leaf: L, attempt: &mut Attempt) {
+    pub(super) unsafe fn update(
+        &mut self,
+        position: u64,
+        attempt: &mut Attempt,
+        change: impl FnOnce(L, u64, bool, &mut Attempt) -> L,
+    ) {
         let top = self.top.as_mut().expect("a position lies within the sequence");
         // SAFETY: passed on to the caller.
-        unsafe { replace_below(top, position, leaf, attempt) };
+        unsafe { update_below(top, position, attempt, change) };
     }
 
     /// Adds a leaf at one end.
@@ -414,7 +441,7 @@ impl<L: Leaf> Sequence<L> {
             Side::Back => unsafe { self.weight() },
         };
         // SAFETY: passed on to the caller.
-        unsafe { self.insert(position, leaf, attempt) }
+        unsafe { self.insert_at(position, leaf, Some(side), attempt) }
     }
 
     /// Takes the leaf at one end; its own node is not given up.
@@ -431,7 +458,7 @@ impl<L: Leaf> Sequence<L> {
             Side::Back => (unsafe { self.weight() }) - 1,
         };
         // SAFETY: passed on to the caller.
-        Some(unsafe { self.remove(position, attempt) })
+        Some(unsafe { self.remove_at(position, Some(side), attempt) })
     }
 
     /// Calls `visit` for every node, those of the leaves included, children first: `visit` may free what it is given.
@@ -475,17 +502,16 @@ impl<L: Leaf> Sequence<L> {
     pub(super) unsafe fn check(&self) {
         /// # Safety
         /// The subtree is alive.
-        unsafe fn check_below<L: Leaf>(node: NodePtr, is_top: bool) -> (u8, u64) {
+        unsafe fn check_below<L: Leaf>(node: NodePtr, at_border: bool) -> (u8, u64) {
             // SAFETY: passed on to the caller.
             let this = unsafe { Node::<L>::of(node) };
-            assert!(
-                this.fill() <= FANOUT
-                    && this.fill() >= if is_top { 1 + usize::from(!this.is_bottom()) } else { FILL_MIN }
-            );
+            assert!(this.fill() <= FANOUT && this.fill() >= if at_border { 1 } else { FILL_MIN });
             if !this.is_bottom() {
-                for child in this.children() {
+                for (at, child) in this.children().iter().enumerate() {
+                    let at_border = at_border && (at == 0 || at == this.fill() - 1);
                     // SAFETY: a child is part of the subtree.
-                    assert_eq!(unsafe { check_below::<L>(child.node, false) }, (this.header.level - 1, child.weight));
+                    let below = unsafe { check_below::<L>(child.node, at_border) };
+                    assert_eq!(below, (this.header.level - 1, child.weight));
                 }
             }
             (this.header.level, this.weight())
@@ -523,25 +549,31 @@ impl<L: Leaf> Sequence<L> {
 
 /// # Safety
 /// The subtree is alive, `node` is the one place that points to it, and that place is the attempt's to change.
-unsafe fn insert_below<L: Leaf>(node: &mut NodePtr, position: u64, leaf: L, attempt: &mut Attempt) -> Option<Child> {
+unsafe fn insert_below<L: Leaf>(
+    node: &mut NodePtr,
+    position: u64,
+    leaf: L,
+    end: Option<Side>,
+    attempt: &mut Attempt,
+) -> Option<Child> {
     // SAFETY: passed on to the caller.
     let this = unsafe { own::<L>(node, attempt) };
     let (at, within) = this.find_boundary(position);
     if this.is_bottom() {
-        return this.insert_or_split(at, Slot { leaf }, attempt);
+        return this.insert_or_split(at, Slot { leaf }, end, attempt);
     }
     let child = this.child_mut(at);
     // SAFETY: the child is part of the subtree, and `this` is the attempt's to change.
-    let right = unsafe { insert_below(&mut child.node, within, leaf, attempt) };
+    let right = unsafe { insert_below(&mut child.node, within, leaf, end, attempt) };
     child.weight += leaf.weight();
     let right = right?;
     child.weight -= right.weight;
-    this.insert_or_split(at + 1, Slot { child: right }, attempt)
+    this.insert_or_split(at + 1, Slot { child: right }, end, attempt)
 }
 
 /// # Safety
 /// The subtree is alive, `node` is the one place that points to it, and that place is the attempt's to change.
-unsafe fn remove_below<L: Leaf>(node: &mut NodePtr, position: u64, attempt: &mut Attempt) -> L {
+unsafe fn remove_below<L: Leaf>(node: &mut NodePtr, position: u64, end: Option<Side>, attempt: &mut Attempt) -> L {
     // SAFETY: passed on to the caller.
     let this = unsafe { own::<L>(node, attempt) };
     let (at, within) = this.find(position);
@@ -551,32 +583,48 @@ unsafe fn remove_below<L: Leaf>(node: &mut NodePtr, position: u64, attempt: &mut
     }
     let child = this.child_mut(at);
     // SAFETY: the child is part of the subtree, and `this` is the attempt's to change.
-    let leaf: L = unsafe { remove_below(&mut child.node, within, attempt) };
+    let leaf: L = unsafe { remove_below(&mut child.node, within, end, attempt) };
     child.weight -= leaf.weight();
+    let child = child.node;
     // SAFETY: `remove_below` left a live node at the child.
-    if unsafe { Node::<L>::of(child.node) }.fill() < FILL_MIN {
+    let fill = unsafe { Node::<L>::of(child) }.fill();
+    if fill == 0 {
+        this.remove_slot(at);
+        // SAFETY: the slot that pointed to the child has just been removed.
+        unsafe { attempt.replace(child) }
+    } else if fill < FILL_MIN && end.is_none() && this.fill() > 1 {
         // SAFETY: the subtree is alive and `own` made `this` the attempt's.
         unsafe { this.mend(at, attempt) }
     }
     leaf
 }
 
-/// The leaf that was replaced.
+/// By how much the weight grew (wrapping).
 ///
 /// # Safety
 /// The subtree is alive, `node` is the one place that points to it, and that place is the attempt's to change.
-unsafe fn replace_below<L: Leaf>(node: &mut NodePtr, position: u64, leaf: L, attempt: &mut Attempt) -> L {
+unsafe fn update_below<L: Leaf>(
+    node: &mut NodePtr,
+    position: u64,
+    attempt: &mut Attempt,
+    change: impl FnOnce(L, u64, bool, &mut Attempt) -> L,
+) -> u64 {
+    // SAFETY: passed on to the caller.
+    let is_own = unsafe { attempt.owns(*node) };
     // SAFETY: passed on to the caller.
     let this = unsafe { own::<L>(node, attempt) };
     let (at, within) = this.find(position);
     if this.is_bottom() {
-        return std::mem::replace(this.leaf_mut(at), leaf);
+        let leaf = this.leaf_mut(at);
+        let old_weight = leaf.weight();
+        *leaf = change(*leaf, within, is_own, attempt);
+        return leaf.weight().wrapping_sub(old_weight);
     }
     let child = this.child_mut(at);
     // SAFETY: the child is part of the subtree, and `this` is the attempt's to change.
-    let old: L = unsafe { replace_below(&mut child.node, within, leaf, attempt) };
-    child.weight = child.weight - old.weight() + leaf.weight();
-    old
+    let grown = unsafe { update_below(&mut child.node, within, attempt, change) };
+    child.weight = child.weight.wrapping_add(grown);
+    grown
 }
 
 /// # Safety

@@ -1,0 +1,121 @@
+//! What does one list command cost in process, without network, table and commit? A new root is made for each.
+//!
+//!     cargo bench --bench list
+
+mod support;
+
+use caswell::types::{Attempt, List, NewRoot, Side, View};
+use std::hint::black_box;
+use support::{Value, report, timed};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+const ELEMENT: &[u8] = &[b'x'; 64];
+
+fn list_of(length: usize) -> Value {
+    Value::new(|attempt| {
+        let mut list = List::new();
+        for _ in 0..length {
+            list.push(Side::Back, ELEMENT, attempt);
+        }
+        NewRoot::list(list, None)
+    })
+}
+
+fn list(value: &Value) -> &List {
+    let Some(View::List(list)) = value.root().root().view() else { panic!("the value is a list") };
+    list
+}
+
+fn push(value: &mut Value, side: Side) {
+    value.change(|root, attempt| root.list_mut().expect("a list").push(side, ELEMENT, attempt));
+}
+
+fn pop(value: &mut Value, side: Side) {
+    value.change(|root, attempt| {
+        let length = root.list_mut().expect("a list").pop(side, attempt, |element| element.len());
+        assert_eq!(black_box(length), Some(ELEMENT.len()));
+    });
+}
+
+fn main() {
+    for length in [10, 1000, 1_000_000] {
+        println!("-- {length} elements of {} bytes", ELEMENT.len());
+        let mut value = list_of(length);
+        let batch = (length / 2).clamp(5, 1000);
+        let rounds = 2000 / batch;
+        for (name, push_side, pop_side) in
+            [("stack", Side::Front, Side::Front), ("stack", Side::Back, Side::Back), ("queue", Side::Back, Side::Front)]
+        {
+            let mut pops = Vec::new();
+            report(&format!("{name}: push at the {push_side:?}, {batch} in a row"), || {
+                let (mut pushing, mut popping) = (Default::default(), Default::default());
+                for _ in 0..rounds {
+                    pushing += timed(|| (0..batch).for_each(|_| push(&mut value, push_side)));
+                    popping += timed(|| (0..batch).for_each(|_| pop(&mut value, pop_side)));
+                }
+                pops.push((rounds * batch, popping));
+                (rounds * batch, pushing)
+            });
+            let mut pops = pops.into_iter();
+            report(&format!("{name}: pop at the {pop_side:?}, {batch} in a row"), || {
+                pops.next().expect("as many samples")
+            });
+            report(&format!("{name}: push and pop in turn, each"), || {
+                (4000, timed(|| (0..2000).for_each(|_| (push(&mut value, push_side), pop(&mut value, pop_side)).1)))
+            });
+        }
+        let mut random = 1_usize;
+        let mut index = move || {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (random >> 24) % length
+        };
+        report("LINDEX of a random index", || {
+            (1000, timed(|| (0..1000).for_each(|_| assert!(black_box(list(&value).get(index())).is_some()))))
+        });
+        report("LSET of a random index", || {
+            let elapsed = timed(|| {
+                for _ in 0..1000 {
+                    let index = index();
+                    value.change(|root, attempt| root.list_mut().expect("a list").set(index, ELEMENT, attempt));
+                }
+            });
+            (1000, elapsed)
+        });
+        let mut out = Vec::with_capacity(1 << 20);
+        report("LRANGE of the first 100, copied to a buffer", || {
+            let elapsed = timed(|| {
+                for _ in 0..1000 {
+                    out.clear();
+                    list(&value).iter_from(0).take(100).for_each(|element| out.extend_from_slice(element));
+                    black_box(&out);
+                }
+            });
+            (1000, elapsed)
+        });
+        report("LRANGE of the first 100, lengths only", || {
+            let elapsed = timed(|| {
+                for _ in 0..1000 {
+                    black_box(list(&value).iter_from(0).take(100).map(<[u8]>::len).sum::<usize>());
+                }
+            });
+            (1000, elapsed)
+        });
+    }
+    memory("elements of 64 bytes", |_| ELEMENT.to_vec());
+    memory("numbers of 6 digits", |number| (100_000 + number % 900_000).to_string().into_bytes());
+}
+
+/// Bytes per element, of all nodes' allocations, at a million.
+fn memory(name: &str, element: impl Fn(usize) -> Vec<u8>) {
+    let value = Value::new(|attempt: &mut Attempt| {
+        let mut list = List::new();
+        (0..1_000_000).for_each(|number| list.push(Side::Back, &element(number), attempt));
+        NewRoot::list(list, None)
+    });
+    let mut bytes = 0;
+    // SAFETY: the value's nodes are alive, and nothing is freed.
+    unsafe { list(&value).for_each_node(&mut |node| bytes += node.bytes()) };
+    println!("{:<58} {:>9.2} bytes per element", format!("a million {name}"), bytes as f64 / 1e6);
+}
