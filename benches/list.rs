@@ -40,32 +40,40 @@ fn pop(value: &mut Value, side: Side) {
 }
 
 fn main() {
+    let mut value = list_of(10);
+    report("a new root for a list, without a change", || {
+        let change = |_| _ = value.change(|root, _| _ = black_box(root));
+        (1000, timed(|| (0..1000).for_each(change)))
+    });
     for length in [10, 1000, 1_000_000] {
         println!("-- {length} elements of {} bytes", ELEMENT.len());
-        let mut value = list_of(length);
-        let batch = (length / 2).clamp(5, 1000);
-        let rounds = 2000 / batch;
-        for (name, push_side, pop_side) in
-            [("stack", Side::Front, Side::Front), ("stack", Side::Back, Side::Back), ("queue", Side::Back, Side::Front)]
+        // Many short lists, so that each grows by a little only and the clock is read seldom.
+        let mut values: Vec<_> = (0..(10_000 / length).clamp(1, 200)).map(|_| list_of(length)).collect();
+        let batch = (length / 2).min(1000);
+        let count = batch * values.len();
+        for (push_side, pop_side) in
+            [(Side::Front, Side::Front), (Side::Back, Side::Back), (Side::Back, Side::Front), (Side::Front, Side::Back)]
         {
+            let name = if push_side == pop_side { "stack" } else { "queue" };
             let mut pops = Vec::new();
             report(&format!("{name}: push at the {push_side:?}, {batch} in a row"), || {
-                let (mut pushing, mut popping) = (Default::default(), Default::default());
-                for _ in 0..rounds {
-                    pushing += timed(|| (0..batch).for_each(|_| push(&mut value, push_side)));
-                    popping += timed(|| (0..batch).for_each(|_| pop(&mut value, pop_side)));
-                }
-                pops.push((rounds * batch, popping));
-                (rounds * batch, pushing)
+                let each = |values: &mut Vec<Value>, work: fn(&mut Value, Side), side| {
+                    timed(|| values.iter_mut().for_each(|value| (0..batch).for_each(|_| work(value, side))))
+                };
+                let pushing = each(&mut values, push, push_side);
+                pops.push((count, each(&mut values, pop, pop_side)));
+                (count, pushing)
             });
             let mut pops = pops.into_iter();
             report(&format!("{name}: pop at the {pop_side:?}, {batch} in a row"), || {
                 pops.next().expect("as many samples")
             });
-            report(&format!("{name}: push and pop in turn, each"), || {
-                (4000, timed(|| (0..2000).for_each(|_| (push(&mut value, push_side), pop(&mut value, pop_side)).1)))
+            let value = &mut values[0];
+            report(&format!("{name}: push at the {push_side:?} and pop in turn, each"), || {
+                (4000, timed(|| (0..2000).for_each(|_| (push(value, push_side), pop(value, pop_side)).1)))
             });
         }
+        let mut value = values.remove(0);
         let mut random = 1_usize;
         let mut index = move || {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

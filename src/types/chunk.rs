@@ -510,7 +510,7 @@ pub(super) struct Run {
     bytes: *const u8,
     /// The next element's length; null for an element on its own.
     lengths: *const u16,
-    remaining: usize,
+    pub(super) remaining: usize,
     large_length: usize,
     #[cfg(caswell_loom)]
     window: Window,

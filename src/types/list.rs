@@ -19,7 +19,7 @@ use super::listpack::{self, ListpackLimit};
 use super::node::{Attempt, NodePtr};
 use super::seq::{Cursor, Leaf, Sequence, Side};
 use crate::limits::{LIST_COPY_BYTES_MAX, LIST_PACKED_ELEMENT_BYTES_MAX};
-use std::ops::Range;
+use std::ops::{ControlFlow, Range};
 
 /// The two windows at one end; `outer` is the one that pushes and pops meet first.
 #[derive(Clone, Copy)]
@@ -255,18 +255,20 @@ impl List {
 
     /// Elements from `start` on, towards one end; none where `start` is not the index of an element.
     pub fn iter(&self, start: usize, towards: Side) -> Iter<'_> {
-        let mut iter = Iter { list: self, towards, run: Run::EMPTY, region: REGIONS, cursor: None };
-        if start < self.len() {
-            let place = self.place(start);
-            if place.region == MIDDLE {
-                // SAFETY: the list's invariant keeps the tree alive while the list is borrowed; the place lies in it.
-                iter.cursor = Some(unsafe { self.middle.cursor(place.begins + place.at as u64) }.0);
-            }
-            iter.region = place.region;
-            // SAFETY: the list's invariant keeps the chunk alive and unchanged while the list is borrowed.
-            iter.run = unsafe { place.window.run(place.at, towards) };
+        let mut windows = Windows { list: self, towards, region: REGIONS, cursor: None };
+        if start >= self.len() {
+            return Iter { run: Run::EMPTY, beyond: 0, windows };
         }
-        iter
+        let place = self.place(start);
+        if place.region == MIDDLE {
+            // SAFETY: the list's invariant keeps the tree alive while the list is borrowed; the place lies in it.
+            windows.cursor = Some(unsafe { self.middle.cursor(place.begins + place.at as u64) }.0);
+        }
+        windows.region = place.region;
+        // SAFETY: the list's invariant keeps the chunk alive and unchanged while the list is borrowed.
+        let run = unsafe { place.window.run(place.at, towards) };
+        let length = if towards == Side::Back { self.len() - start } else { start + 1 };
+        Iter { run, beyond: length - run.remaining, windows }
     }
 
     /// Puts another element in the place of the one at `index`. Logarithmic, and copies at most one chunk.
@@ -696,56 +698,103 @@ impl Pieces {
 
 /// Elements of a list, from an index towards one end.
 pub struct Iter<'a> {
-    list: &'a List,
-    towards: Side,
     /// What is left of the present window.
     run: Run,
+    /// How many elements are to come in the windows beyond.
+    beyond: usize,
+    windows: Windows<'a>,
+}
+
+impl<'a> Iter<'a> {
+    /// At most `count` of the elements; what is still an [`Iter`] walks each chunk in one tight loop.
+    pub fn take(mut self, count: usize) -> Self {
+        let now = self.run.remaining.min(count);
+        self.run.remaining = now;
+        self.beyond = self.beyond.min(count - now);
+        self
+    }
+
+    #[cold]
+    fn next_run(&mut self) -> bool {
+        if self.beyond == 0 {
+            return false;
+        }
+        self.run = self.windows.next_run().expect("there are more elements");
+        self.run.remaining = self.run.remaining.min(self.beyond);
+        self.beyond -= self.run.remaining;
+        true
+    }
+
+    /// Gives elements to `step` until it breaks. The run is kept in registers, which `next` cannot do.
+    #[inline]
+    fn walk<B>(&mut self, mut step: impl FnMut(&'a [u8]) -> ControlFlow<B>) -> Option<B> {
+        let towards = self.windows.towards;
+        loop {
+            let mut run = self.run;
+            // SAFETY: the list is borrowed for `'a`, and its invariant keeps the chunk alive and unchanged.
+            while let Some(element) = unsafe { run.next(towards) } {
+                if let ControlFlow::Break(result) = step(element) {
+                    self.run = run;
+                    return Some(result);
+                }
+            }
+            self.run = run;
+            if !self.next_run() {
+                return None;
+            }
+        }
+    }
+}
+
+/// The windows that have elements, towards one end.
+struct Windows<'a> {
+    list: &'a List,
+    towards: Side,
     /// Where the present window stands; [`REGIONS`] once there is none.
     region: usize,
     /// The present window's place in the tree, while it stands there.
     cursor: Option<Cursor<Window>>,
 }
 
-impl<'a> Iter<'a> {
-    /// Goes on to the next window that has elements; whether there is one.
+impl Windows<'_> {
+    /// Goes on to the next window and gives its elements.
     #[cold]
-    fn advance(&mut self) -> bool {
-        while self.region < REGIONS {
-            if let Some(cursor) = &mut self.cursor {
-                // SAFETY: the list is borrowed, and its invariant keeps the tree alive.
-                if unsafe { cursor.advance(self.towards) } {
-                    break;
-                }
-                self.cursor = None;
+    fn next_run(&mut self) -> Option<Run> {
+        let window = self.next_window()?;
+        let at = if self.towards == Side::Back { 0 } else { window.len() - 1 };
+        // SAFETY: the list is borrowed, and its invariant keeps the chunk alive.
+        Some(unsafe { window.run(at, self.towards) })
+    }
+
+    fn next_window(&mut self) -> Option<Window> {
+        if let Some(cursor) = &mut self.cursor {
+            // SAFETY: the list is borrowed, and its invariant keeps the tree alive.
+            if unsafe { cursor.advance(self.towards) } {
+                // SAFETY: as the line before.
+                return Some(unsafe { cursor.leaf() });
             }
+            self.cursor = None;
+        }
+        while self.region < REGIONS {
             self.region = match self.towards {
                 Side::Back => self.region + 1,
                 Side::Front => self.region.checked_sub(1).unwrap_or(REGIONS),
             };
-            if self.region == MIDDLE {
-                let length = self.list.middle_len() as u64;
-                if length > 0 {
-                    let position = if self.towards == Side::Back { 0 } else { length - 1 };
-                    // SAFETY: the list is borrowed, and its invariant keeps the tree alive; the position lies within it.
-                    self.cursor = Some(unsafe { self.list.middle.cursor(position) }.0);
-                    break;
+            if self.region == MIDDLE && !self.list.middle.is_empty() {
+                let position = if self.towards == Side::Back { 0 } else { self.list.middle_len() as u64 - 1 };
+                // SAFETY: the list is borrowed, and its invariant keeps the tree alive; the position lies within it.
+                let (cursor, _) = unsafe { self.list.middle.cursor(position) };
+                // SAFETY: as the line before.
+                return Some(unsafe { self.cursor.insert(cursor).leaf() });
+            }
+            if self.region != MIDDLE && self.region < REGIONS {
+                let window = *self.list.window(self.region);
+                if !window.is_empty() {
+                    return Some(window);
                 }
-            } else if self.region < REGIONS && !self.list.window(self.region).is_empty() {
-                break;
             }
         }
-        if self.region >= REGIONS {
-            return false;
-        }
-        let window = match &self.cursor {
-            // SAFETY: the list is borrowed, and its invariant keeps the tree alive.
-            Some(cursor) => unsafe { cursor.leaf() },
-            None => *self.list.window(self.region),
-        };
-        let at = if self.towards == Side::Back { 0 } else { window.len() - 1 };
-        // SAFETY: the list is borrowed, and its invariant keeps the chunk alive.
-        self.run = unsafe { window.run(at, self.towards) };
-        true
+        None
     }
 }
 
@@ -756,15 +805,58 @@ impl<'a> Iterator for Iter<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         loop {
             // SAFETY: the list is borrowed for `'a`, and its invariant keeps the chunk alive and unchanged.
-            if let Some(element) = unsafe { self.run.next(self.towards) } {
+            if let Some(element) = unsafe { self.run.next(self.windows.towards) } {
                 return Some(element);
             }
-            if !self.advance() {
+            if !self.next_run() {
                 return None;
             }
         }
     }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let length = self.run.remaining + self.beyond;
+        (length, Some(length))
+    }
+
+    #[inline]
+    fn fold<B, F: FnMut(B, &'a [u8]) -> B>(mut self, init: B, mut step: F) -> B {
+        let mut folded = Some(init);
+        self.walk(|element| {
+            folded = folded.take().map(|before| step(before, element));
+            ControlFlow::<()>::Continue(())
+        });
+        folded.expect("put back after each step")
+    }
+
+    #[inline]
+    fn for_each<F: FnMut(&'a [u8])>(mut self, mut step: F) {
+        self.walk(|element| {
+            step(element);
+            ControlFlow::<()>::Continue(())
+        });
+    }
+
+    #[inline]
+    fn any<F: FnMut(&'a [u8]) -> bool>(&mut self, mut matches: F) -> bool {
+        let found = |element| if matches(element) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        self.walk(found).is_some()
+    }
+
+    #[inline]
+    fn position<F: FnMut(&'a [u8]) -> bool>(&mut self, mut matches: F) -> Option<usize> {
+        let mut passed = 0;
+        self.walk(|element| {
+            if matches(element) {
+                return ControlFlow::Break(passed);
+            }
+            passed += 1;
+            ControlFlow::Continue(())
+        })
+    }
 }
+
+impl ExactSizeIterator for Iter<'_> {}
 
 #[cfg(test)]
 mod tests {
