@@ -3,8 +3,11 @@
 use super::store::{NOW_MS, get, increment, number, put, run, set, store, worker};
 use crate::Model;
 use caswell::store::Store;
-use caswell::sync::{Arc, thread};
-use caswell::types::NewRoot;
+use caswell::store::entry::Entry;
+use caswell::store::word::Word;
+use caswell::sync::{Arc, planted, thread};
+use caswell::types::{NewRoot, Root, View};
+use std::ptr::NonNull;
 
 /// The models of this file.
 pub const MODELS: &[Model] = &[
@@ -18,8 +21,8 @@ pub const MODELS: &[Model] = &[
     Model {
         name: "incr_three_threads",
         promise: "three threads' INCRs of one key all count",
-        preemption_bound: 2,
-        faults: &["commit_blind_cas"],
+        preemption_bound: 3,
+        faults: &["entry_blind_cas"],
         run: incr_three_threads,
     },
     Model {
@@ -96,16 +99,58 @@ fn incr_two_threads() {
     assert_eq!(get(&main, b"k"), Some(2));
 }
 
-fn incr_three_threads() {
-    let store = store();
-    let main = worker(&store);
-    set(&main, b"k", 0);
-    let others = [(); 2].map(|()| spawn(&store, |store| increment(&worker(store), b"k")));
-    increment(&main, b"k");
-    for other in others {
-        other.join().expect("the other thread ends");
+/// INCR's loop on the shipped entry, word and root alone: with the epoch and the gate around it, three threads are more than loom
+/// can search. Gives the root that it replaced, which others may still be reading.
+fn increment_entry(entry: NonNull<Entry>) -> NonNull<Root> {
+    // SAFETY: the model frees the entry after joining its threads.
+    let entry = unsafe { entry.as_ref() };
+    loop {
+        let word = entry.load();
+        let old = word.root_pointer().expect("the entry has a value");
+        // SAFETY: roots are freed after the join.
+        let Some(View::Integer(number)) = unsafe { old.as_ref() }.view() else {
+            unreachable!("only integers are written")
+        };
+        let new = NewRoot::integer(number + 1, None).publish();
+        let expected = if planted("entry_blind_cas") { entry.load() } else { word };
+        if entry.compare_exchange(expected, Word::root(new, false).keeping(word)).is_ok() {
+            return old;
+        }
+        // SAFETY: published to nobody: the CAS failed.
+        drop(unsafe { NewRoot::take_back(new) });
     }
-    assert_eq!(get(&main, b"k"), Some(3));
+}
+
+fn incr_three_threads() {
+    struct Shared(NonNull<Entry>);
+    // SAFETY: an entry is made to be shared; this is how the model hands out its address.
+    unsafe impl Send for Shared {}
+    struct Replaced(NonNull<Root>);
+    // SAFETY: a root that nobody can reach any more but through this.
+    unsafe impl Send for Replaced {}
+    let first = NewRoot::integer(0, None).publish();
+    let entry = Entry::allocate(0, b"k", Word::root(first, false));
+    let others = [(); 2].map(|()| {
+        let shared = Shared(entry);
+        thread::spawn(move || {
+            let shared = shared;
+            Replaced(increment_entry(shared.0))
+        })
+    });
+    let mut replaced = vec![increment_entry(entry)];
+    for other in others {
+        replaced.push(other.join().expect("the other thread ends").0);
+    }
+    // SAFETY: all threads are joined.
+    let last = unsafe { entry.as_ref() }.load().root_pointer().expect("the entry has a value");
+    // SAFETY: as above.
+    assert!(matches!(unsafe { last.as_ref() }.view(), Some(View::Integer(3))));
+    for root in replaced.into_iter().chain([last]) {
+        // SAFETY: each root was replaced once, and nobody reads any more.
+        unsafe { Root::free(root) };
+    }
+    // SAFETY: as above.
+    unsafe { Entry::free(entry) };
 }
 
 fn readers_see_all_or_nothing() {
