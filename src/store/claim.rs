@@ -94,7 +94,7 @@ impl Record {
     }
 
     /// Adds a claim and gives its lasting address; its word is to be published by CAS.
-    pub fn add(&mut self, entry: NonNull<Entry>, expected: Word) -> NonNull<Claim> {
+    pub fn add(&mut self, entry: NonNull<Entry>, expected: Word, desired: Word) -> NonNull<Claim> {
         let record = NonNull::from(&mut *self);
         let last = self.chunks.last().expect("a record has a chunk from the start");
         if last.len() == last.capacity() {
@@ -102,7 +102,7 @@ impl Record {
             self.chunks.push(Vec::with_capacity(capacity));
         }
         let chunk = self.chunks.last_mut().expect("a record has a chunk from the start");
-        chunk.push(Claim { record, entry, expected, desired: AtomicU64::new(expected.bits()) });
+        chunk.push(Claim { record, entry, expected, desired: AtomicU64::new(desired.bits()) });
         NonNull::from(chunk.last_mut().expect("just pushed"))
     }
 

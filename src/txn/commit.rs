@@ -21,7 +21,7 @@ use crate::store::word::{State, Word};
 use crate::store::worker::ElderHolds;
 use crate::store::{Pin, Worker};
 use crate::sync::planted;
-use crate::types::{NewRoot, Root};
+use crate::types::NewRoot;
 use std::ptr::NonNull;
 
 /// How an attempt ended.
@@ -50,14 +50,6 @@ impl Drop for NoUnwind {
             std::process::abort();
         }
     }
-}
-
-/// What one changed key was, and what it has become.
-struct Change {
-    /// The word that was replaced, resolved.
-    before: Word,
-    /// The new root; `None` where the key was absent and stays so.
-    after: Option<NonNull<Root>>,
 }
 
 impl Transaction<'_> {
@@ -103,6 +95,7 @@ impl Transaction<'_> {
         let pin = self.section.pin();
         let opened = &mut self.scratch.opened[0];
         let table = worker.store().table(usize::from(opened.database), pin);
+        opened.make_tombstone();
         let Some(entry) = opened.entry else { return self.insert_one() };
         // SAFETY: found in the table under the pin that still stands.
         let entry = unsafe { entry.as_ref() };
@@ -112,54 +105,37 @@ impl Transaction<'_> {
             Ok(_) => return Outcome::Conflict,
             Err(held) => return held.into(),
         }
-        if opened.seen_root().is_none() && !matches!(opened.pending, Pending::Value(_)) {
-            return Outcome::Committed;
-        }
         let stamp = worker.draw_stamp(stamp_of(opened.seen));
-        let (root, is_tombstone) = new_root(&mut opened.pending, stamp);
-        let mut new = Word::root(root, is_tombstone).keeping(word);
-        if is_tombstone {
-            new = new.queued();
-        }
+        let Some(new) = opened.stamped(stamp) else { return Outcome::Committed };
+        let is_tombstone = opened.is_deleted();
+        let new = if is_tombstone { new.keeping(word).queued() } else { new.keeping(word) };
         if entry.compare_exchange(word, new).is_err() {
-            // SAFETY: published to nobody: the CAS failed.
-            opened.pending = unsafe { give_back(root, is_tombstone) };
             return Outcome::Conflict;
         }
-        let change = Change { before: opened.seen, after: Some(root) };
-        let shares_nodes = opened.shares_nodes;
         if is_tombstone {
             worker.after_delete(table, entry, word, stamp, pin);
         }
-        settle_accounts(worker, table, entry, &change, shares_nodes, pin);
+        settle_accounts(worker, table, entry, opened, pin);
         self.retire_nodes();
         Outcome::Committed
     }
 
     /// One key that has no entry: the insertion publishes the value.
     fn insert_one(&mut self) -> Outcome {
-        let opened = &mut self.scratch.opened[0];
-        if !matches!(opened.pending, Pending::Value(_)) {
-            return Outcome::Committed;
-        }
         let worker = self.section.worker();
         let pin = self.section.pin();
-        let table = worker.store().table(usize::from(opened.database), pin);
         let stamp = worker.draw_stamp(0);
-        let (root, _) = new_root(&mut opened.pending, stamp);
+        let opened = &mut self.scratch.opened[0];
+        let Some(word) = opened.stamped(stamp) else { return Outcome::Committed };
         let opened = &self.scratch.opened[0];
-        match table.insert(opened.hash, self.key_of(opened), Word::root(root, false), pin) {
+        let table = worker.store().table(usize::from(opened.database), pin);
+        match table.insert(opened.hash, self.key_of(opened), word, pin) {
             Inserted::New(entry) => {
-                let change = Change { before: Word::VACANT, after: Some(root) };
-                settle_accounts(worker, table, entry, &change, false, pin);
+                settle_accounts(worker, table, entry, &mut self.scratch.opened[0], pin);
                 self.retire_nodes();
                 Outcome::Committed
             }
-            Inserted::Exists(_) => {
-                // SAFETY: published to nobody: the insertion was refused.
-                self.scratch.opened[0].pending = unsafe { give_back(root, false) };
-                Outcome::Conflict
-            }
+            Inserted::Exists(_) => Outcome::Conflict,
         }
     }
 
@@ -169,108 +145,84 @@ impl Transaction<'_> {
         let worker = self.section.worker();
         self.make_placeholders();
         let scratch = &mut *self.scratch;
-        scratch.order.clear();
-        scratch.order.extend(0..scratch.opened.len() as u32);
+        let mut order = std::mem::take(&mut scratch.order);
+        order.clear();
+        order.extend(0..scratch.opened.len() as u32);
         let opened = &scratch.opened;
         // One total order for all commits: by hash, and by address among equal hashes. Of two commits over a common set, the one that claims
         // its first member first has it to itself.
-        scratch.order.sort_unstable_by_key(|position| {
+        order.sort_unstable_by_key(|position| {
             let opened = &opened[*position as usize];
             (opened.hash, opened.entry)
         });
         let mut record = Record::new(opened.len(), false);
-        let mut outcome = Outcome::Committed;
-        for position in &scratch.order {
-            outcome = claim(worker, &mut record, &opened[*position as usize]);
-            if outcome != Outcome::Committed {
-                break;
+        let failed = order
+            .iter()
+            .map(|position| claim(worker, &mut record, &mut scratch.opened[*position as usize]))
+            .find(|outcome| *outcome != Outcome::Committed);
+        let outcome = match failed {
+            None => self.decide(record, &order),
+            Some(outcome) => {
+                record.abort();
+                release(&record);
+                self.section.pin().retire(Retired::Record(record));
+                outcome
             }
-        }
-        if outcome == Outcome::Committed {
-            let positions: Vec<u32> = self.scratch.order.clone();
-            outcome = self.decide(record, &positions);
-        } else {
-            record.abort();
-            release(&record);
-            self.section.pin().retire(Retired::Record(record));
-        }
+        };
+        self.scratch.order = order;
         drop(no_unwind);
         outcome
     }
 
-    /// The elder's commit: everything it opened is claimed already, and nobody aborts it.
+    /// The elder's commit: everything it opened is claimed already, in the order of opening, and nobody aborts it.
     fn commit_as_elder(&mut self) -> Outcome {
         let no_unwind = NoUnwind;
         let record = self.elder.take().expect("the caller checked");
-        let positions: Vec<u32> = (0..self.scratch.opened.len() as u32).collect();
-        let outcome = self.decide(record, &positions);
+        for (claim, opened) in record.claims().zip(&mut self.scratch.opened) {
+            opened.make_tombstone();
+            claim.set_desired(opened.desired(claim.expected));
+        }
+        let order: Vec<u32> = (0..self.scratch.opened.len() as u32).collect();
+        let outcome = self.decide(record, &order);
         self.section.worker().release_elder();
         drop(no_unwind);
         outcome
     }
 
-    /// Decides a commit whose claims stand in the order of `positions`, releases its words and settles its accounts.
-    fn decide(&mut self, record: Box<Record>, positions: &[u32]) -> Outcome {
+    /// Decides a commit whose claims stand in the order of `order`, releases its words and settles its accounts.
+    fn decide(&mut self, record: Box<Record>, order: &[u32]) -> Outcome {
         let worker = self.section.worker();
         let pin = self.section.pin();
-        // Drawn after every word was claimed, so larger than the stamp of each root read or replaced.
-        let seen = self.scratch.opened.iter().map(|opened| stamp_of(opened.seen)).max().unwrap_or(0);
-        let stamp = worker.draw_stamp(seen);
-        let mut changes: smallvec::SmallVec<[(u32, Change); 16]> = smallvec::SmallVec::new();
-        for (claim, position) in record.claims().zip(positions) {
-            let opened = &mut self.scratch.opened[*position as usize];
-            let before = opened.seen;
-            let after = match (&opened.pending, opened.seen_root()) {
-                (Pending::Unchanged, _) | (Pending::Deleted, None) => None,
-                _ => Some(new_root(&mut opened.pending, stamp)),
-            };
-            match after {
-                Some((root, is_tombstone)) => claim.set_desired(Word::root(root, is_tombstone).keeping(claim.expected)),
-                None if planted("commit_no_tag") => {}
-                // Rule 5: a CAS prepared before the claim must fail.
-                None => claim.set_desired(claim.expected.next_tag()),
-            }
-            changes.push((*position, Change { before, after: after.map(|(root, _)| root) }));
+        let opened = &mut self.scratch.opened;
+        // Drawn after every word was claimed, so larger than the stamp of each root read or replaced. The roots are reachable through the
+        // claims by now, but read by nobody before the decision.
+        let stamp = worker.draw_stamp(opened.iter().map(|opened| stamp_of(opened.seen)).max().unwrap_or(0));
+        for one in opened.iter_mut() {
+            one.stamped(stamp);
         }
         let queued = queue_deletions(&record);
         if planted("commit_early_release") {
             release(&record);
         }
         let committed = record.commit();
-        for (claim, position) in record.claims().zip(positions) {
+        worker.statistics().multi_commits.add(u64::from(committed));
+        release(&record);
+        for (claim, position) in record.claims().zip(order) {
+            let opened = &mut opened[*position as usize];
+            let table = worker.store().table(usize::from(opened.database), pin);
+            // SAFETY: the claim's entry was found in the table under the pin that still stands.
+            let entry = unsafe { claim.entry.as_ref() };
             if queued.contains(&NonNull::from(claim)) {
-                let opened = &self.scratch.opened[*position as usize];
-                let table = worker.store().table(usize::from(opened.database), pin);
-                // SAFETY: the claim's entry was found in the table under the pin that still stands.
-                let entry = unsafe { claim.entry.as_ref() };
                 worker.after_delete(table, entry, Word::VACANT, if committed { stamp } else { 0 }, pin);
             }
-        }
-        if !committed {
-            release(&record);
-            pin.retire(Retired::Record(record));
-            for (position, change) in changes {
-                if let Some(root) = change.after {
-                    // SAFETY: visible to nobody: the commit was aborted, so its desired words were never resolved.
-                    let is_tombstone = unsafe { root.as_ref() }.is_tombstone();
-                    // SAFETY: as above.
-                    self.scratch.opened[position as usize].pending = unsafe { give_back(root, is_tombstone) };
-                }
-            }
-            return Outcome::Conflict;
-        }
-        worker.statistics().multi_commits.add(1);
-        release(&record);
-        for (claim, (position, change)) in record.claims().zip(&changes) {
-            let opened = &self.scratch.opened[*position as usize];
-            let table = worker.store().table(usize::from(opened.database), pin);
-            // SAFETY: found in the table under the pin that still stands.
-            let entry = unsafe { claim.entry.as_ref() };
-            if change.after.is_some() {
-                settle_accounts(worker, table, entry, change, opened.shares_nodes, pin);
+            if committed {
+                settle_accounts(worker, table, entry, opened, pin);
             }
         }
         pin.retire(Retired::Record(record));
+        if !committed {
+            return Outcome::Conflict;
+        }
         self.retire_nodes();
         Outcome::Committed
     }
@@ -300,7 +252,8 @@ impl Transaction<'_> {
         // There is one elder, and it is this transaction: no other claim makes it wait.
         let settled = worker.settle(word).ok()?;
         let record = self.elder.as_mut()?;
-        let claim = record.add(entry, settled.keeping(word));
+        let expected = settled.keeping(word);
+        let claim = record.add(entry, expected, expected);
         // SAFETY: found in the table under the pin that still stands.
         let entry = unsafe { entry.as_ref() };
         if entry.compare_exchange(word, Word::claimed(claim).keeping(word)).is_err() {
@@ -346,7 +299,8 @@ pub(super) fn placeholder<'g>(worker: &Worker, table: &'g Table, hash: u64, key:
 }
 
 /// Claims one key's word, if it still stands for what was read.
-fn claim(worker: &Worker, record: &mut Record, opened: &Opened) -> Outcome {
+fn claim(worker: &Worker, record: &mut Record, opened: &mut Opened) -> Outcome {
+    opened.make_tombstone();
     let entry_pointer = opened.entry.expect("placeholders were made");
     // SAFETY: found in the table under the pin that still stands.
     let entry = unsafe { entry_pointer.as_ref() };
@@ -359,7 +313,8 @@ fn claim(worker: &Worker, record: &mut Record, opened: &Opened) -> Outcome {
         if settled.state() != opened.seen.state() && !planted("commit_claims_unchecked") {
             return Outcome::Conflict;
         }
-        let claim = record.add(entry_pointer, settled.keeping(word));
+        let expected = settled.keeping(word);
+        let claim = record.add(entry_pointer, expected, opened.desired(expected));
         if entry.compare_exchange(word, Word::claimed(claim).keeping(word)).is_ok() {
             return Outcome::Committed;
         }
@@ -416,27 +371,6 @@ fn queue_deletions(record: &Record) -> smallvec::SmallVec<[NonNull<Claim>; 8]> {
     queued
 }
 
-/// The root that a key is to be left with, stamped and given away, and whether it is a tombstone.
-#[inline]
-fn new_root(pending: &mut Pending, stamp: u64) -> (NonNull<Root>, bool) {
-    let (mut root, is_tombstone) = match std::mem::replace(pending, Pending::Unchanged) {
-        Pending::Value(value) => (value, false),
-        Pending::Deleted | Pending::Unchanged => (NewRoot::tombstone(), true),
-    };
-    root.stamp(stamp);
-    (root.publish(), is_tombstone)
-}
-
-/// Makes a root pending again that could not be installed.
-///
-/// # Safety
-/// Nobody else has seen the root.
-unsafe fn give_back(root: NonNull<Root>, is_tombstone: bool) -> Pending {
-    // SAFETY: the caller's promise.
-    let root = unsafe { NewRoot::take_back(root) };
-    if is_tombstone { Pending::Deleted } else { Pending::Value(root) }
-}
-
 /// The stamp of a resolved word's root.
 #[inline]
 fn stamp_of(word: Word) -> u64 {
@@ -444,13 +378,16 @@ fn stamp_of(word: Word) -> u64 {
     word.root_pointer().map_or(0, |root| unsafe { root.as_ref() }.stamp())
 }
 
-/// After a key has changed: retires the old root, counts, and files the new deadline.
+/// After a key has changed: gives the new root away, retires the old one, counts, and files the new deadline.
 #[inline]
-fn settle_accounts(worker: &Worker, table: &Table, entry: &Entry, change: &Change, shares_nodes: bool, pin: Pin<'_>) {
-    let Some(after) = change.after else { return };
+fn settle_accounts(worker: &Worker, table: &Table, entry: &Entry, opened: &mut Opened, pin: Pin<'_>) {
+    let after = match std::mem::replace(&mut opened.pending, Pending::Unchanged) {
+        Pending::Value(root) | Pending::Tombstone(root) => root.publish(),
+        Pending::Unchanged | Pending::Deleted => return,
+    };
     // SAFETY: published by this commit, and pinned since.
     let after = unsafe { after.as_ref() };
-    let before = change.before.root_pointer();
+    let before = opened.seen.root_pointer();
     // SAFETY: read under the pin that still stands.
     let before_root = before.map(|root| unsafe { root.as_ref() });
     let was_live = before_root.is_some_and(|root| !root.is_tombstone());
@@ -461,6 +398,45 @@ fn settle_accounts(worker: &Worker, table: &Table, entry: &Entry, change: &Chang
         worker.note_deadline(table, entry, deadline_ms);
     }
     if let Some(root) = before {
-        pin.retire(if shares_nodes { Retired::Header(root) } else { Retired::Root(root) });
+        pin.retire(if opened.shares_nodes { Retired::Header(root) } else { Retired::Root(root) });
+    }
+}
+
+impl Opened {
+    /// Makes the tombstone that a deletion installs; a deletion of what is not there is no change.
+    fn make_tombstone(&mut self) {
+        if let Pending::Deleted = self.pending {
+            self.pending = match self.seen_root() {
+                Some(_) => Pending::Tombstone(NewRoot::tombstone()),
+                None => Pending::Unchanged,
+            };
+        }
+    }
+
+    fn is_deleted(&self) -> bool {
+        matches!(self.pending, Pending::Tombstone(_))
+    }
+
+    /// Stamps the new root; gives the word for it, or `None` where there is no change.
+    fn stamped(&mut self, stamp: u64) -> Option<Word> {
+        match &mut self.pending {
+            Pending::Value(root) | Pending::Tombstone(root) => {
+                root.stamp(stamp);
+                let is_tombstone = root.root().is_tombstone();
+                Some(Word::root(root.address(), is_tombstone))
+            }
+            Pending::Unchanged | Pending::Deleted => None,
+        }
+    }
+
+    /// The word that a multi-word commit leaves where it found `expected`.
+    fn desired(&self, expected: Word) -> Word {
+        match &self.pending {
+            Pending::Value(root) => Word::root(root.address(), false).keeping(expected),
+            Pending::Tombstone(root) => Word::root(root.address(), true).keeping(expected),
+            Pending::Unchanged | Pending::Deleted if planted("commit_no_tag") => expected,
+            // Rule 5: a CAS prepared before the claim must fail.
+            Pending::Unchanged | Pending::Deleted => expected.next_tag(),
+        }
     }
 }

@@ -29,6 +29,8 @@ pub(super) enum Pending {
     Value(NewRoot),
     /// No value.
     Deleted,
+    /// No value, and the tombstone that says so: what the commit makes of `Deleted`.
+    Tombstone(NewRoot),
 }
 
 /// One key that the attempt has opened.
@@ -411,7 +413,8 @@ impl<'w> Transaction<'w> {
     /// Replaces the key's value, whatever it was.
     #[inline]
     pub fn set(&mut self, key: KeyId, value: NewRoot) {
-        value.root().touch(self.new_access());
+        let mut value = value;
+        value.set_access(self.new_access());
         self.put(key, Pending::Value(value));
     }
 
@@ -443,8 +446,8 @@ impl<'w> Transaction<'w> {
         let opened = &mut scratch.opened[key.0 as usize];
         if let Pending::Unchanged = opened.pending {
             let root = root_of(opened)?;
-            let copy = NewRoot::with_expiry(root, root.expiry_ms());
-            copy.root().touch(access);
+            let mut copy = NewRoot::with_expiry(root, root.expiry_ms());
+            copy.set_access(access);
             opened.shares_nodes = root.has_nodes();
             opened.pending = Pending::Value(copy);
         }
@@ -458,8 +461,8 @@ impl<'w> Transaction<'w> {
     pub fn set_expiry(&mut self, key: KeyId, expiry_ms: Option<i64>) {
         let opened = &mut self.scratch.opened[key.0 as usize];
         let Some(root) = root_of(opened) else { return };
-        let value = NewRoot::with_expiry(root, expiry_ms);
-        value.root().touch(root.access());
+        let mut value = NewRoot::with_expiry(root, expiry_ms);
+        value.set_access(root.access());
         if !opened.is_changed() {
             opened.shares_nodes = root.has_nodes();
         }
@@ -601,7 +604,7 @@ impl Drop for Transaction<'_> {
 fn root_of(opened: &Opened) -> Option<&Root> {
     match &opened.pending {
         Pending::Value(value) => Some(value.root()),
-        Pending::Deleted => None,
+        Pending::Deleted | Pending::Tombstone(_) => None,
         // SAFETY: read from the entry's word under the pin that the transaction holds since before.
         Pending::Unchanged => opened.seen_root().map(|root| unsafe { root.as_ref() }),
     }

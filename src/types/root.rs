@@ -211,6 +211,18 @@ impl Root {
     }
 }
 
+/// Writes an atomic that only this thread can see: a plain write, not one to a shared cache line.
+macro_rules! set_exclusive {
+    ($atomic:expr, $value:expr) => {{
+        #[cfg(not(caswell_loom))]
+        {
+            *$atomic.get_mut() = $value;
+        }
+        #[cfg(caswell_loom)]
+        $atomic.with_mut(|place| *place = $value);
+    }};
+}
+
 /// A root that one attempt is making: its own allocation is freed when dropped, the nodes it points to are the attempt's.
 #[derive(Debug)]
 pub struct NewRoot(NonNull<Root>);
@@ -354,8 +366,21 @@ impl NewRoot {
     /// Sets the commit stamp, before the root is published.
     #[inline]
     pub fn stamp(&mut self, stamp: u64) {
-        // Relaxed: nobody else sees the root before the Release CAS that publishes it.
-        self.root().stamp.store(stamp, Ordering::Relaxed);
+        // SAFETY: nobody else reads the root before its commit is decided, and `&mut self` keeps this thread's borrows apart.
+        set_exclusive!(unsafe { self.0.as_mut() }.stamp, stamp);
+    }
+
+    /// Sets the access clock word, before the root is published.
+    #[inline]
+    pub fn set_access(&mut self, access: u32) {
+        // SAFETY: as in `stamp`.
+        set_exclusive!(unsafe { self.0.as_mut() }.access, access);
+    }
+
+    /// Where the root lies, and will lie when it is published.
+    #[inline]
+    pub fn address(&self) -> NonNull<Root> {
+        self.0
     }
 
     /// Gives the allocation away, to be published in an entry word; [`Root::free`] frees it.

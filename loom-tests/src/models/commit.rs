@@ -2,7 +2,7 @@
 
 use super::store::{NOW_MS, get, increment, number, put, run, set, store, worker};
 use crate::Model;
-use caswell::store::Store;
+use caswell::store::{Store, Worker};
 use caswell::store::entry::Entry;
 use caswell::store::word::Word;
 use caswell::sync::{Arc, planted, thread};
@@ -171,8 +171,8 @@ fn readers_see_all_or_nothing() {
 }
 
 /// Moves one from `from` to `to`.
-fn transfer(store: &Arc<Store>, from: &[u8], to: &[u8]) {
-    run(&worker(store), |tx| {
+fn transfer(worker: &Worker, from: &[u8], to: &[u8]) {
+    run(worker, |tx| {
         let (less, more) = (number(tx, from).unwrap_or(0) - 1, number(tx, to).unwrap_or(0) + 1);
         put(tx, from, less);
         put(tx, to, more);
@@ -184,14 +184,14 @@ fn overlapping_sets() {
     let main = worker(&store);
     set(&main, b"a", 5);
     set(&main, b"b", 5);
-    let other = spawn(&store, |store| transfer(store, b"a", b"b"));
-    transfer(&store, b"a", b"b");
+    let other = spawn(&store, |store| transfer(&worker(store), b"a", b"b"));
+    transfer(&main, b"a", b"b");
     other.join().expect("the other thread ends");
     assert_eq!((get(&main, b"a"), get(&main, b"b")), (Some(3), Some(7)));
 }
 
-fn stamp(store: &Arc<Store>, key: &[u8]) -> u64 {
-    run(&worker(store), |tx| {
+fn stamp(worker: &Worker, key: &[u8]) -> u64 {
+    run(worker, |tx| {
         let key = tx.open(key);
         tx.root(key).map_or(0, |root| root.stamp())
     })
@@ -212,7 +212,7 @@ fn read_only_member() {
     set(&main, b"x", 1);
     other.join().expect("the other thread ends");
     let saw_the_write = get(&main, b"y") == Some(11);
-    let (x, y) = (stamp(&store, b"x"), stamp(&store, b"y"));
+    let (x, y) = (stamp(&main, b"x"), stamp(&main, b"y"));
     assert!(if saw_the_write { x < y } else { y < x }, "x {x} y {y} saw {saw_the_write}");
 }
 
@@ -245,8 +245,8 @@ fn run_as_elder(worker: &caswell::store::Worker, step: impl FnMut(&mut caswell::
 fn absent_keys() {
     let store = store();
     let main = worker(&store);
-    let set_both = |store: &Arc<Store>, value: i64| {
-        run(&worker(store), |tx| {
+    let set_both = |worker: &Worker, value: i64| {
+        run(worker, |tx| {
             if number(tx, b"a").is_some() || number(tx, b"b").is_some() {
                 return false;
             }
@@ -256,9 +256,9 @@ fn absent_keys() {
         })
     };
     let other = spawn(&store, move |store| {
-        set_both(store, 1);
+        set_both(&worker(store), 1);
     });
-    set_both(&store, 2);
+    set_both(&main, 2);
     other.join().expect("the other thread ends");
     let (a, b) = (get(&main, b"a"), get(&main, b"b"));
     assert!(a.is_some() && a == b, "{a:?} {b:?}");
