@@ -7,8 +7,8 @@ use std::borrow::Cow;
 pub struct CommandError {
     /// The reply's first word, as clients match on it: `ERR`, `WRONGTYPE`, `NOAUTH` ...
     pub code: &'static str,
-    /// The rest of the line.
-    pub message: Cow<'static, str>,
+    /// The rest of the line. Any bytes, since a text may repeat what the client sent; the encoder makes one line of it.
+    pub message: Cow<'static, [u8]>,
 }
 
 /// What a command handler returns; the reply itself goes to the [`Reply`](crate::resp::Reply) it is given.
@@ -17,17 +17,23 @@ pub type CommandResult = Result<(), CommandError>;
 impl CommandError {
     /// An error with the general code `ERR`.
     pub const fn err(message: &'static str) -> Self {
-        Self { code: "ERR", message: Cow::Borrowed(message) }
+        Self { code: "ERR", message: Cow::Borrowed(message.as_bytes()) }
     }
 
     /// An error with the general code `ERR` and a text made at run time.
     pub fn owned(message: String) -> Self {
-        Self { code: "ERR", message: Cow::Owned(message) }
+        Self { code: "ERR", message: Cow::Owned(message.into_bytes()) }
+    }
+
+    /// An error with the general code `ERR` that repeats an argument, up to its first zero byte, as C prints it.
+    pub fn quoting(before: &str, argument: &[u8], after: &str) -> Self {
+        let shown = argument.split(|byte| *byte == 0).next().unwrap_or_default();
+        Self { code: "ERR", message: Cow::Owned([before.as_bytes(), shown, after.as_bytes()].concat()) }
     }
 
     /// An error with its own code.
     pub const fn with_code(code: &'static str, message: &'static str) -> Self {
-        Self { code, message: Cow::Borrowed(message) }
+        Self { code, message: Cow::Borrowed(message.as_bytes()) }
     }
 
     /// The options or their number do not fit the command.

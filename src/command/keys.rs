@@ -1,6 +1,6 @@
 //! Which arguments of a command line are keys, and what is done with them.
 
-use super::args::{Args, parse_integer};
+use super::args::Args;
 use super::spec::{BeginSearch, FindKeys, KeyFlags, KeySpec, Row};
 use smallvec::SmallVec;
 
@@ -55,7 +55,7 @@ fn locate(spec: &KeySpec, args: &Args<'_>) -> Option<(usize, usize, usize)> {
         }
         FindKeys::KeyNumber(number, first, step) => {
             let number = args.get(usize::try_from(begin + i64::from(number)).ok()?)?;
-            let number = parse_integer(number).filter(|number| (1..=count).contains(number))?;
+            let number = Some(i64::from(leading_integer(number))).filter(|number| (1..=count).contains(number))?;
             let first = begin + i64::from(first);
             (first, first + (number - 1) * i64::from(step), step)
         }
@@ -63,6 +63,22 @@ fn locate(spec: &KeySpec, args: &Args<'_>) -> Option<(usize, usize, usize)> {
     };
     let inside = 0 < first && first <= last && last < count;
     inside.then_some((first as usize, last as usize, usize::try_from(step).ok().filter(|step| *step > 0)?))
+}
+
+/// Reads a number of keys as C's `atoi` does, as Redis does here: blanks and a sign first, whatever follows the digits is ignored, and only
+/// the low 32 bits count. The command itself reads its arguments more strictly when it runs.
+fn leading_integer(text: &[u8]) -> i32 {
+    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r')).count();
+    let (sign, digits) = match &text[blanks..] {
+        [b'-', digits @ ..] => (-1, digits),
+        [b'+', digits @ ..] => (1, digits),
+        digits => (1, digits),
+    };
+    let mut number: i64 = 0;
+    for digit in digits.iter().map_while(|byte| byte.is_ascii_digit().then(|| i64::from(byte - b'0'))) {
+        number = number.saturating_mul(10).saturating_add(sign * digit);
+    }
+    number as i32
 }
 
 #[cfg(test)]
@@ -99,6 +115,9 @@ mod tests {
     fn a_number_of_keys_must_fit() {
         const NUMBERED: &[KeySpec] = &[KeySpec::numbered(1, KeyFlags::TAKE)];
         assert_eq!(indexes(NUMBERED, "lmpop 2 a b left"), Ok(vec![2, 3]));
+        assert_eq!(indexes(NUMBERED, "lmpop 1.5 a left"), Ok(vec![2]));
+        assert_eq!(indexes(NUMBERED, "lmpop +01 a left"), Ok(vec![2]));
+        assert_eq!(indexes(NUMBERED, "lmpop 4294967297 a left"), Ok(vec![2]));
         for bad in ["lmpop 0 a left", "lmpop -1 a left", "lmpop x a left", "lmpop 9223372036854775807 a left"] {
             assert_eq!(indexes(NUMBERED, bad), Err(InvalidKeys), "{bad}");
         }

@@ -156,36 +156,29 @@ impl Table {
     fn unknown(&self, args: &Args<'_>) -> CommandError {
         let name = args.at(0);
         if self.find(name).is_some() {
-            let container = String::from_utf8_lossy(name).to_ascii_uppercase();
-            let shown = lossy(text_of(args.at(1), SHOWN_BYTES));
-            return CommandError::owned(format!("unknown subcommand '{shown}'. Try {container} HELP."));
+            let after = format!("'. Try {} HELP.", String::from_utf8_lossy(name).to_ascii_uppercase());
+            return CommandError::quoting("unknown subcommand '", shown(args.at(1), SHOWN_BYTES), &after);
         }
-        let mut shown = String::new();
-        let mut shown_bytes = 0;
+        let mut arguments = Vec::new();
         for argument in args.from(1) {
-            if shown_bytes >= SHOWN_BYTES {
+            if arguments.len() >= SHOWN_BYTES {
                 break;
             }
-            let text = text_of(argument, SHOWN_BYTES - shown_bytes);
-            shown_bytes += text.len() + "'' ".len();
-            shown.push_str(&format!("'{}' ", lossy(text)));
+            let argument = shown(argument, SHOWN_BYTES - arguments.len());
+            arguments.extend_from_slice(&[b"'", argument, b"' "].concat());
         }
-        let name = lossy(text_of(name, SHOWN_BYTES));
-        CommandError::owned(format!("unknown command '{name}', with args beginning with: {shown}"))
+        let before = [b"unknown command '", shown(name, SHOWN_BYTES), b"', with args beginning with: "].concat();
+        CommandError { code: "ERR", message: [before, arguments].concat().into() }
     }
 }
 
 /// How much of a name, and of all its arguments together, an error about an unknown command repeats.
 const SHOWN_BYTES: usize = 128;
 
-/// The text as C's `%.*s` prints it: at most `bytes` bytes, ending before a zero byte.
-fn text_of(bytes: &[u8], at_most: usize) -> &[u8] {
+/// The text as C's `%.*s` prints it: at most so many bytes, ending before a zero byte.
+fn shown(bytes: &[u8], at_most: usize) -> &[u8] {
     let bytes = &bytes[..bytes.len().min(at_most)];
     &bytes[..memchr::memchr(0, bytes).unwrap_or(bytes.len())]
-}
-
-fn lossy(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
-    String::from_utf8_lossy(bytes)
 }
 
 /// A name's first and last eight bytes, upper-cased, and its length. Equal for equal names, and different for different
@@ -264,7 +257,7 @@ impl Names {
     }
 
     fn insert(&mut self, name: &[u8], position: usize) {
-        debug_assert!(self.find(name).is_none(), "two commands are called {}", lossy(name));
+        debug_assert!(self.find(name).is_none(), "two commands are called {}", name.escape_ascii());
         self.entries.push((name.into(), position));
         self.place(self.entries.len() - 1);
     }
@@ -331,7 +324,9 @@ mod tests {
     fn resolve(line: &[&[u8]]) -> Result<String, String> {
         let table = table();
         let found = table.resolve(&Args::new(line));
-        found.map(|command| command.full_name.to_string()).map_err(|error| error.message.into_owned())
+        found
+            .map(|command| command.full_name.to_string())
+            .map_err(|error| String::from_utf8_lossy(&error.message).into_owned())
     }
 
     #[test]

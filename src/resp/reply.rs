@@ -159,8 +159,7 @@ impl Reply {
         self.buffer.push(b'-');
         self.buffer.extend_from_slice(error.code.as_bytes());
         self.buffer.push(b' ');
-        let text = error.message.as_bytes();
-        self.buffer.extend(text.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }));
+        self.buffer.extend(error.message.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }));
         self.buffer.extend_from_slice(b"\r\n");
     }
 

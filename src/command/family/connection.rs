@@ -452,12 +452,11 @@ fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
             credentials = Some((args.at(at + 1), args.at(at + 2)));
             at += 3;
         } else if args.is(at, "setname") && at + 1 < args.len() {
-            check_name(args.at(at + 1), "Client names")?;
+            check_name(args.at(at + 1), b"Client names")?;
             name = Some(args.at(at + 1));
             at += 2;
         } else {
-            let option = String::from_utf8_lossy(args.at(at));
-            return Err(CommandError::owned(format!("Syntax error in HELLO option '{option}'")));
+            return Err(CommandError::quoting("Syntax error in HELLO option '", args.at(at), "'"));
         }
     }
     if let Some((user, password)) = credentials {
@@ -493,12 +492,12 @@ fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
     Ok(())
 }
 
-/// Names go into CLIENT LIST's lines, whose fields are separated by blanks.
-fn check_name(name: &[u8], what: &str) -> CommandResult {
-    if name.iter().all(|byte| matches!(byte, b'!'..=b'~')) {
+/// Names go into CLIENT LIST's lines, whose fields are separated by blanks. A zero byte ends them there, so what follows may be anything.
+fn check_name(name: &[u8], what: &[u8]) -> CommandResult {
+    if name.iter().take_while(|byte| **byte != 0).all(|byte| matches!(byte, b'!'..=b'~')) {
         return Ok(());
     }
-    Err(CommandError::owned(format!("{what} cannot contain spaces, newlines or special characters.")))
+    Err(CommandError::quoting("", what, " cannot contain spaces, newlines or special characters."))
 }
 
 fn echo(_context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
@@ -525,7 +524,10 @@ fn reset(context: &mut Context<'_>, _args: &Args<'_>, reply: &mut Reply) -> Comm
     let session = &mut *context.session;
     session.select(0);
     session.set_protocol(Protocol::Resp2);
-    session.replies = ReplyMode::On;
+    // A CLIENT REPLY SKIP right before still takes its effect: on this command.
+    if session.replies != ReplyMode::Skip {
+        session.replies = ReplyMode::On;
+    }
     session.authenticated = !context.server.settings.password_required.get();
     session.client.labels().name.clear();
     // Relaxed, both: flags that order nothing.
@@ -673,7 +675,7 @@ impl ClientType {
         } else if ["master", "slave", "replica", "pubsub"].into_iter().any(is) {
             Ok(Self::Other)
         } else {
-            Err(CommandError::owned(format!("Unknown client type '{}'", String::from_utf8_lossy(name))))
+            Err(CommandError::quoting("Unknown client type '", name, "'"))
         }
     }
 
@@ -713,8 +715,7 @@ impl<'a> KillFilter<'a> {
                 filter.local_address = Some(value);
             } else if args.is(at, "user") {
                 if value != b"default" {
-                    let name = String::from_utf8_lossy(value);
-                    return Err(CommandError::owned(format!("No such user '{name}'")));
+                    return Err(CommandError::quoting("No such user '", value, "'"));
                 }
                 filter.user = Some(value);
             } else if args.is(at, "skipme") {
@@ -809,23 +810,22 @@ fn client_reply(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -
 }
 
 fn client_setinfo(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let value = args.at(3);
+    let (option, value) = (args.at(2), args.at(3));
     if args.is(2, "lib-name") {
-        check_name(value, "lib-name")?;
+        check_name(value, option)?;
         context.session.client.labels().library_name = value.to_vec();
     } else if args.is(2, "lib-ver") {
-        check_name(value, "lib-ver")?;
+        check_name(value, option)?;
         context.session.client.labels().library_version = value.to_vec();
     } else {
-        let option = String::from_utf8_lossy(args.at(2));
-        return Err(CommandError::owned(format!("Unrecognized option '{option}'")));
+        return Err(CommandError::quoting("Unrecognized option '", option, "'"));
     }
     reply.ok();
     Ok(())
 }
 
 fn client_setname(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    check_name(args.at(2), "Client names")?;
+    check_name(args.at(2), b"Client names")?;
     context.session.client.labels().name = args.at(2).to_vec();
     reply.ok();
     Ok(())

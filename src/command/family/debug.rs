@@ -80,9 +80,8 @@ fn debug(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
     }
     let found = SUBCOMMANDS.iter().find(|one| args.is(1, one.name) && args.len() == 2 + one.arguments);
     let Some(found) = found else {
-        let name = String::from_utf8_lossy(args.at(1)).into_owned();
-        let text = format!("unknown subcommand or wrong number of arguments for '{name}'. Try DEBUG HELP.");
-        return Err(CommandError::owned(text));
+        let before = "unknown subcommand or wrong number of arguments for '";
+        return Err(CommandError::quoting(before, args.at(1), "'. Try DEBUG HELP."));
     };
     (found.function)(context, args, reply)
 }

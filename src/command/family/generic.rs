@@ -1,6 +1,6 @@
 //! Keys of any type.
 
-use crate::command::args::{Args, parse_integer};
+use crate::command::args::Args;
 use crate::command::deadline::{DeadlineForm, invalid_expire_time};
 use crate::command::error::{CommandError, CommandResult};
 use crate::command::help;
@@ -519,10 +519,7 @@ impl ExpireConditions {
                 _ if option.eq_ignore_ascii_case(b"XX") => &mut conditions.present,
                 _ if option.eq_ignore_ascii_case(b"GT") => &mut conditions.later,
                 _ if option.eq_ignore_ascii_case(b"LT") => &mut conditions.earlier,
-                _ => {
-                    let option = String::from_utf8_lossy(option);
-                    return Err(CommandError::owned(format!("Unsupported option {option}")));
-                }
+                _ => return Err(CommandError::quoting("Unsupported option ", option, "")),
             };
             *condition = true;
         }
@@ -804,14 +801,12 @@ const SCAN_COUNT: usize = 10;
 /// Buckets that SCAN visits at most for each key it was asked for, so that a sparse table does not hold it up.
 const SCAN_BUCKETS_PER_KEY: usize = 10;
 
-/// Reads a cursor as C's `strtoull` does, which is what clients may rely on: blanks and a sign are allowed before the digits. Only
-/// a negative number in its shortest form is refused.
+/// Reads a cursor as C's `strtoul` does, which is what clients may rely on: a sign is allowed before the digits, a negative number
+/// counts from the end of the range, nothing at all is 0, and a zero byte ends the text. Blanks at the beginning are refused.
 fn parse_cursor(text: &[u8]) -> Option<u64> {
-    if let Some(number) = parse_integer(text) {
-        return u64::try_from(number).ok();
-    }
-    let blanks = text.iter().take_while(|byte| matches!(byte, b' ' | b'\t'..=b'\r')).count();
-    let (negative, digits) = match &text[blanks..] {
+    let text = text.split(|byte| *byte == 0).next().unwrap_or_default();
+    let (negative, digits) = match text {
+        [] => return Some(0),
         [b'-', digits @ ..] => (true, digits),
         [b'+', digits @ ..] => (false, digits),
         digits => (false, digits),

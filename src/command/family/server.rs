@@ -168,9 +168,12 @@ fn flushdb(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Com
 }
 
 fn swapdb(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let first = args.integer(1).map_err(|_| CommandError::err("invalid first DB index"))?;
-    let second = args.integer(2).map_err(|_| CommandError::err("invalid second DB index"))?;
-    let database = |index: i64| {
+    let index = |at: usize, error: &'static str| {
+        let index = args.integer(at).ok().and_then(|index| i32::try_from(index).ok());
+        index.ok_or(CommandError::err(error))
+    };
+    let (first, second) = (index(1, "invalid first DB index")?, index(2, "invalid second DB index")?);
+    let database = |index: i32| {
         let index = usize::try_from(index).ok().filter(|index| *index < context.server.store.databases());
         index.ok_or(CommandError::err("DB index is out of range"))
     };
