@@ -1,0 +1,138 @@
+//! Commands whose arguments cannot be drawn from their syntax: because it does not say enough, or because some arguments would stop
+//! or change the server under test.
+
+use crate::draw::Draw;
+use crate::lines::{Catalogue, Subject};
+use crate::values::Values;
+
+fn words(line: &str) -> Vec<Vec<u8>> {
+    line.split(' ').filter(|word| !word.is_empty()).map(|word| word.as_bytes().to_vec()).collect()
+}
+
+/// The arguments after the command's name; `None` for a command whose syntax says all.
+pub fn arguments(
+    catalogue: &Catalogue,
+    subject: &Subject,
+    draw: &mut Draw,
+    values: &mut Values,
+) -> Option<Vec<Vec<u8>>> {
+    let line = match subject.full_name.as_str() {
+        // Stopping is tested elsewhere; here are all the ways in which it is refused.
+        "shutdown" => draw.pick(&[
+            "ABORT",
+            "abort now",
+            "SAVE NOSAVE",
+            "nosave save force",
+            "FORCE ABORT",
+            "NOW NOSAVE ABORT",
+            "SAVE ABORT",
+            "x",
+            "NOW FORCE x",
+            "SAVE FORCE NOW x",
+        ]),
+        "debug" => draw.pick(&[
+            "",
+            "SLEEP 0",
+            "SLEEP x",
+            "SLEEP",
+            "SET-ACTIVE-EXPIRE 1",
+            "SET-ACTIVE-EXPIRE",
+            "QUICKLIST-PACKED-THRESHOLD 100b",
+            "QUICKLIST-PACKED-THRESHOLD 0",
+            "QUICKLIST-PACKED-THRESHOLD x",
+            "CHANGE-REPL-ID",
+            "OBJECT",
+            "OBJECT nosuchkey",
+            "LISTPACK nosuchkey",
+            "LISTPACK",
+            "nosuch",
+            "HTSTATS x",
+            "HTSTATS 99",
+        ]),
+        "config|get" => draw.pick(&[
+            "maxmemory",
+            "maxmemory-policy",
+            "timeout tcp-keepalive",
+            "list-max-*",
+            "nosuch",
+            "maxmemory maxmemory",
+            "MAXMEMORY",
+            "proto-max-bulk-len",
+            "latency-tracking",
+            "lfu-*",
+        ]),
+        "config|set" => draw.pick(&[
+            "lfu-log-factor 11",
+            "lfu-log-factor 10 lfu-decay-time 1",
+            "lfu-log-factor x",
+            "lfu-log-factor -1",
+            "nosuch 1",
+            "lfu-log-factor 10 nosuch 1",
+            "lfu-log-factor 10 lfu-log-factor 11",
+            "lfu-log-factor",
+            "maxmemory-policy nosuch",
+            "databases 3",
+            "maxmemory-samples 5 timeout 0",
+            "maxmemory 100x",
+            "timeout 0 x",
+            "appendonly maybe",
+        ]),
+        "client|kill" if draw.chance(30) => draw.pick(&[
+            "ID 999999999",
+            "ID 0",
+            "ID x",
+            "ADDR 1.2.3.4:5",
+            "LADDR 1.2.3.4:5",
+            "LADDR x SKIPME yes",
+            "TYPE pubsub",
+            "TYPE replica",
+            "TYPE slave SKIPME no",
+            "TYPE master",
+            "TYPE nosuch",
+            "USER nosuch",
+            "USER default ID 999999999",
+            "USER",
+            "SKIPME maybe",
+            "TYPE normal ADDR 1.2.3.4:5 SKIPME yes",
+            "TYPE normal ID 999999999 SKIPME no",
+            "1.2.3.4:5",
+            "NOSUCH x",
+            "ID 5 x",
+        ]),
+        "hello" if draw.chance(15) => {
+            draw.pick(&["2 x", "3 SETNAME", "3 SETNAME ü", "2 SETNAME \n", "2 AUTH default", "2 AUTH", "x 2", "3 \0"])
+        }
+        "client|list" if draw.chance(50) => {
+            draw.pick(&["", "TYPE normal", "TYPE master", "TYPE x", "ID 1 x", "ID 99999999", "TYPE"])
+        }
+        "command|info" | "command|docs" => draw.pick(&["nosuch", "nosuch|x", "get|x", ""]),
+        "command|list" => draw.pick(&[
+            "FILTERBY MODULE x",
+            "FILTERBY ACLCAT nosuch",
+            "FILTERBY PATTERN nosuch",
+            "FILTERBY PATTERN get",
+            "FILTERBY PATTERN CLIENT|KIL[kL]",
+            "FILTERBY NOSUCH x",
+            "FILTERBY",
+            "x",
+            "FILTERBY MODULE x FILTERBY MODULE x",
+            "FILTERBY ACLCAT @string",
+        ]),
+        "command|getkeys" | "command|getkeysandflags" => {
+            let with_keys: Vec<_> =
+                (0..catalogue.subjects.len()).filter(|index| !catalogue.subjects[*index].row.keys.is_empty()).collect();
+            let chosen = if draw.chance(85) {
+                with_keys[draw.below(with_keys.len())]
+            } else {
+                draw.below(catalogue.subjects.len())
+            };
+            let name = &catalogue.subjects[chosen].full_name;
+            if name.starts_with("command|getkeys") {
+                return Some(words("nosuch"));
+            }
+            return Some(catalogue.line(chosen, draw, values).words);
+        }
+        _ => return None,
+    };
+    Some(words(line))
+}
