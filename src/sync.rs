@@ -1,6 +1,8 @@
 //! The one door to atomics, cells, threads and `Arc`: the standard library's, or loom's in model builds.
 //!
 //! Everything else is kept from naming `std::sync::atomic` by clippy's `disallowed-types` (see `clippy.toml`).
+//!
+#![doc = include_str!("../docs/memory-ordering.md")]
 
 #[cfg(not(caswell_loom))]
 mod door {

@@ -1,4 +1,6 @@
 //! Commands: rows, argument parsing, dispatch, and one file per family.
+//!
+#![doc = include_str!("../../docs/adding-a-command.md")]
 
 pub mod args;
 #[cfg(feature = "server")]
@@ -6,6 +8,8 @@ mod context;
 pub mod deadline;
 #[cfg(feature = "server")]
 pub mod dispatch;
+#[cfg(feature = "server")]
+pub mod documentation;
 pub mod error;
 pub mod family;
 pub mod float_text;

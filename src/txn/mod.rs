@@ -1,4 +1,6 @@
 //! Transactions: what one attempt of a command read and wants to write, and its commit.
+//!
+#![doc = include_str!("../../docs/commit-protocol.md")]
 
 mod commit;
 mod limits;
