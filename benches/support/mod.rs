@@ -1,4 +1,5 @@
 //! What the in-process benches share: medians of repeated samples, and a value that is replaced as a key's value is.
+#![allow(dead_code, reason = "each bench uses a part")]
 
 use caswell::types::{Attempt, NewRoot};
 use std::time::Duration;
