@@ -1,7 +1,7 @@
 //! Dispatch: runs the commands of one batch in order. The only place that knows what surrounds a command: look-up, arity, authentication, the
 //! retry loop, statistics, which replies are wanted.
 //!
-//! A batch is taken in slices of [`BATCH_COMMANDS_MAX`](limits::BATCH_COMMANDS_MAX) commands. A slice is looked up whole, the keys are hashed, and
+//! A batch is taken in slices of [`BATCH_COMMANDS_MAX`] commands. A slice is looked up whole, the keys are hashed, and
 //! their memory is asked for in three rounds (bucket heads, entries, roots) before the first command runs, so that the waits for memory overlap:
 //! on a million keys this makes look-ups several times cheaper. Then the slice runs under one pin of the epoch. Between slices the pin and the
 //! gate's slot are given up (rule 10 and 12 of docs/commit-protocol.md).

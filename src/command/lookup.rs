@@ -21,7 +21,7 @@ pub fn write(tx: &mut Transaction<'_>, key: &[u8]) -> KeyId {
     write_in(tx, tx.database(), key)
 }
 
-/// As [`write`], in another database.
+/// As [`write()`], in another database.
 pub fn write_in(tx: &mut Transaction<'_>, database: usize, key: &[u8]) -> KeyId {
     let id = tx.open_in(database, key);
     tx.touch(id);

@@ -1,7 +1,7 @@
 //! How is the server set up? One table of settings ([`table`]) behind the configuration file, the command line, CONFIG and
 //! the documentation.
 //!
-//! - [`file`] splits a file's text into directives; [`load`] puts them, and the command line's, into effect.
+//! - [`mod@file`] splits a file's text into directives; [`load`] puts them, and the command line's, into effect.
 //! - [`Settings`] holds the values: a relaxed load where they are read often.
 //! - [`rewrite`] writes them back into the user's file.
 

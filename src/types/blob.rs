@@ -99,7 +99,7 @@ pub(super) unsafe fn write(node: NodePtr, at: usize, bytes: &[u8]) {
 /// Sets bytes of the chunk to zero.
 ///
 /// # Safety
-/// As [`write`].
+/// As [`write()`].
 pub(super) unsafe fn write_zeros(node: NodePtr, at: usize, length: usize) {
     // SAFETY: the caller says that the node is alive.
     unsafe { of(node) }.witness.write(at..at + length);
@@ -208,7 +208,7 @@ impl Drop for Hold {
 /// Published bytes of the chunk with a count of their own, so that they outlive the pin.
 ///
 /// # Safety
-/// As [`bytes`]; from now on nobody changes the range in place (`is_exclusive` sees the count).
+/// As [`bytes()`]; from now on nobody changes the range in place (`is_exclusive` sees the count).
 pub(super) unsafe fn share(node: NodePtr, range: std::ops::Range<usize>) -> Bytes {
     // Relaxed: the caller reaches the node, so its owner's count keeps it alive meanwhile.
     // SAFETY: passed on to the caller.

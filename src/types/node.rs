@@ -1,7 +1,7 @@
 //! Nodes of the persistent structures, and the attempt that makes and replaces them.
 //!
 //! The current root owns every node reachable from it; there are no reference counts (but for large payload chunks, see
-//! [`blob`](super::blob)). An update lists the nodes it made and the nodes it replaced: success retires the replaced ones, failure frees the
+//! [`blob`]). An update lists the nodes it made and the nodes it replaced: success retires the replaced ones, failure frees the
 //! made ones (rule 2 of docs/commit-protocol.md).
 //!
 //! Invariants:
