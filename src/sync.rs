@@ -40,10 +40,12 @@ mod door {
                 }
                 #[inline(always)]
                 pub fn store(&self, value: $value, order: Ordering) {
+                    super::count_write();
                     self.0.store(value, order);
                 }
                 #[inline(always)]
                 pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                    super::count_write();
                     self.0.swap(value, order)
                 }
                 #[inline(always)]
@@ -54,6 +56,7 @@ mod door {
                     success: Ordering,
                     failure: Ordering,
                 ) -> Result<$value, $value> {
+                    super::count_write();
                     self.0.compare_exchange(current, new, success, failure)
                 }
                 #[inline(always)]
@@ -64,6 +67,7 @@ mod door {
                     success: Ordering,
                     failure: Ordering,
                 ) -> Result<$value, $value> {
+                    super::count_write();
                     self.0.compare_exchange_weak(current, new, success, failure)
                 }
                 #[inline(always)]
@@ -73,6 +77,7 @@ mod door {
                     failure: Ordering,
                     update: impl FnMut($value) -> Option<$value>,
                 ) -> Result<$value, $value> {
+                    super::count_write();
                     self.0.fetch_update(success, failure, update)
                 }
                 #[inline(always)]
@@ -93,6 +98,7 @@ mod door {
                 $(
                     #[inline(always)]
                     pub fn $method(&self, value: $value, order: Ordering) -> $value {
+                        super::count_write();
                         self.0.$method(value, order)
                     }
                 )*
@@ -157,6 +163,26 @@ mod door {
 }
 
 pub use door::*;
+
+#[cfg(caswell_checking)]
+thread_local! {
+    static WRITES: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// Counts a write through the door, in checking builds.
+#[cfg(not(caswell_loom))]
+#[inline(always)]
+fn count_write() {
+    #[cfg(caswell_checking)]
+    WRITES.set(WRITES.get() + 1);
+}
+
+/// Writes (stores, exchanges, read-modify-writes) that this thread has made to atomics that other threads may see. `tests/budget.rs` holds
+/// commands to a number of them; [`OwnedCounter`]s, which have a line of their own, and plain writes to what is not yet published do not count.
+#[cfg(caswell_checking)]
+pub fn shared_writes() -> u64 {
+    WRITES.get()
+}
 
 pub use crossbeam_utils::CachePadded;
 

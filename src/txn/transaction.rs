@@ -135,6 +135,9 @@ impl<'w> Transaction<'w> {
     #[inline]
     fn finish(&mut self) {
         debug_assert!(self.elder.is_none());
+        if planted("budget_shared_write") {
+            self.section.worker().release_elder();
+        }
         let statistics = self.section.worker().statistics();
         if self.scratch.hits != 0 {
             statistics.keyspace_hits.add(self.scratch.hits);

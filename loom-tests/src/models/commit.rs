@@ -2,9 +2,9 @@
 
 use super::store::{NOW_MS, get, increment, number, put, run, set, store, worker};
 use crate::Model;
-use caswell::store::{Store, Worker};
 use caswell::store::entry::Entry;
 use caswell::store::word::Word;
+use caswell::store::{Store, Worker};
 use caswell::sync::{Arc, planted, thread};
 use caswell::types::{NewRoot, Root, View};
 use std::ptr::NonNull;
