@@ -102,6 +102,9 @@ pub const LOST_ATTEMPTS_BEFORE_ELDER: u32 = pick(8, 2) as u32;
 /// Times a writer looks at an undecided claim of another commit before it aborts it.
 pub const CLAIM_PATIENCE: u32 = pick(64, 1) as u32;
 
+/// Bytes that must have become free before memory is given back to the system.
+pub const TRIM_BYTES_MIN: u64 = 16 * 1024 * 1024;
+
 /// Threads that have a slot of their own in the allocator's count; the others share one.
 pub const ALLOCATION_SLOTS: usize = 256;
 
@@ -118,7 +121,7 @@ pub const INPUT_BYTES_AHEAD: usize = 256 * 1024;
 pub const TURN_COMMANDS_MAX: usize = pick(1024, 8);
 
 /// Bytes of replies after which a batch pauses to send them; one reply more may be added to them.
-pub const REPLY_BYTES_PAUSE: usize = pick(1024 * 1024, 1024);
+pub const REPLY_BYTES_PAUSE: usize = pick(128 * 1024, 1024);
 
 /// Bytes of room that a worker's reply buffer keeps from one batch to the next.
 pub const REPLY_BYTES_KEPT: usize = 4 * REPLY_BYTES_PAUSE;

@@ -75,31 +75,15 @@ impl Output {
 
     /// Adds `reply` behind what waits; the reply is empty afterwards.
     pub fn push(&mut self, reply: &mut Reply) {
-        if reply.segments().is_empty() && reply.buffer().len() < limits::OUTPUT_CHUNK_BYTES {
-            self.push_copied(reply.buffer());
-            reply.clear();
-            return;
-        }
-        let (buffer, segments) = reply.take();
-        if segments.is_empty() {
-            self.push_owned(buffer);
-            return;
-        }
         let mut from = 0;
-        for segment in segments {
-            self.push_copied(&buffer[from..segment.offset]);
+        for segment in reply.segments() {
+            self.push_copied(&reply.buffer()[from..segment.offset]);
             from = segment.offset;
             self.bytes += segment.payload.len();
-            self.chunks.push_back(Chunk::Shared(segment.payload));
+            self.chunks.push_back(Chunk::Shared(segment.payload.clone()));
         }
-        self.push_copied(&buffer[from..]);
-        reply.recycle(buffer);
-    }
-
-    fn push_owned(&mut self, mut bytes: Vec<u8>) {
-        bytes.shrink_to_fit();
-        self.bytes += bytes.len();
-        self.chunks.push_back(Chunk::Owned { bytes, sent: 0 });
+        self.push_copied(&reply.buffer()[from..]);
+        reply.clear();
     }
 
     fn push_copied(&mut self, added: &[u8]) {

@@ -12,6 +12,7 @@ use super::connection::Connection;
 use super::listener::Accepted;
 use crate::limits;
 use crate::resp::{Batch, Reply};
+use crate::server::allocation::Trim;
 use crate::server::statistics::Counters;
 use crate::server::{ClientInfo, Server};
 use crate::session::Session;
@@ -157,11 +158,13 @@ async fn take_connections(worker: Rc<Worker>, mut accepted: mpsc::Receiver<Accep
 async fn keep_house(worker: Rc<Worker>) {
     let mut interval = tokio::time::interval(Duration::from_millis(limits::HOUSEKEEPING_INTERVAL_MS));
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+    let mut trim = Trim::default();
     loop {
         interval.tick().await;
         while worker.store.tick() {
             task::yield_now().await;
         }
+        trim.tick();
     }
 }
 

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use crossbeam_utils::CachePadded;
 use mimalloc::MiMalloc;
 
-use crate::limits::ALLOCATION_SLOTS;
+use crate::limits::{ALLOCATION_SLOTS, TRIM_BYTES_MIN};
 use crate::sync::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 /// mimalloc with a count. Installed by `main.rs` only: tests and benches of the library run without.
@@ -121,6 +121,28 @@ pub fn note_peak() -> u64 {
     let used = used();
     // Relaxed: the figure orders nothing.
     PEAK.fetch_max(used, Ordering::Relaxed).max(used)
+}
+
+/// Gives memory back to the system after much has become free at once: many clients that left, a database that was emptied. By
+/// itself the allocator does so only while it is in use. One for each thread that allocates; it is to be called from there now and then.
+#[derive(Debug, Default)]
+pub struct Trim {
+    /// The most bytes in use since memory was given back last.
+    highest: u64,
+}
+
+impl Trim {
+    /// Looks at the bytes in use. O(threads); O(pages of the thread) if much has become free.
+    pub fn tick(&mut self) {
+        let used = used();
+        if used + (self.highest / 8).max(TRIM_BYTES_MIN) > self.highest {
+            self.highest = self.highest.max(used);
+            return;
+        }
+        self.highest = used;
+        // SAFETY: the function may be called at any time from any thread; it looks at the thread's own pages.
+        unsafe { libmimalloc_sys::mi_collect(true) };
+    }
 }
 
 #[cfg(test)]
