@@ -96,6 +96,9 @@ pub const REAPER_BATCH: usize = pick(64, 2);
 /// Entries unlinked, or deadlines looked at, in one housekeeping step, so that commands wait for some microseconds only.
 pub const TICK_ITEMS: usize = pick(128, 4);
 
+/// Records in an index of deadlines, beyond two for each key that has one, that call for a sweep.
+pub const STALE_DEADLINES_MAX: usize = pick(4096, 8);
+
 /// Attempts lost before a transaction takes the elder token.
 pub const LOST_ATTEMPTS_BEFORE_ELDER: u32 = pick(8, 2) as u32;
 

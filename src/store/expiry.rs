@@ -5,6 +5,7 @@
 //! comes due, the entry is filed anew under its present deadline. A record names a hash, not an entry, so it never dangles.
 
 use super::entry::Entry;
+use crate::limits::STALE_DEADLINES_MAX;
 use crate::sync::{Ordering, fence};
 use std::collections::{BTreeMap, HashMap};
 
@@ -38,7 +39,23 @@ impl DeadlineTicks {
 /// One worker's records.
 #[derive(Debug, Default)]
 pub(super) struct DeadlineIndex {
-    tables: HashMap<u64, BTreeMap<u32, Vec<u64>>>,
+    tables: HashMap<u64, TableDeadlines>,
+}
+
+/// One worker's records of one table.
+#[derive(Debug, Default)]
+struct TableDeadlines {
+    ticks: BTreeMap<u32, Vec<u64>>,
+    count: usize,
+    sweep: Option<Sweep>,
+}
+
+/// A pass over all records that looks at each before its time: those of keys that were deleted, or lost their deadline, go, the others are filed
+/// anew. It runs when there are many more records than keys with a deadline, so its cost is spread over the writes that made them.
+#[derive(Debug)]
+struct Sweep {
+    tick: u32,
+    rest: Vec<u64>,
 }
 
 impl DeadlineIndex {
@@ -51,14 +68,10 @@ impl DeadlineIndex {
         while noted == 0 || noted > tick {
             // Relaxed: as above. Fails only when another worker has changed it, and so made progress.
             match entry.deadline.compare_exchange_weak(noted, tick, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return self.file(table, entry.hash, tick),
+                Ok(_) => return self.tables.entry(table).or_default().file(entry.hash, tick),
                 Err(now) => noted = now,
             }
         }
-    }
-
-    fn file(&mut self, table: u64, hash: u64, tick: u32) {
-        self.tables.entry(table).or_default().entry(tick).or_default().push(hash);
     }
 
     /// The tables that have records.
@@ -71,24 +84,60 @@ impl DeadlineIndex {
         self.tables.remove(&table);
     }
 
-    /// Takes up to `limit` records of a table that are due at `now`.
-    pub(super) fn take_due(&mut self, table: u64, now: u32, limit: usize, due: &mut Vec<(u32, u64)>) {
-        let Some(ticks) = self.tables.get_mut(&table) else { return };
-        while due.len() < limit {
-            let Some(mut first) = ticks.first_entry() else { break };
+    /// Records of a table.
+    pub(super) fn len(&self, table: u64) -> usize {
+        self.tables.get(&table).map_or(0, |records| records.count)
+    }
+
+    /// Takes up to `limit` records of a table that are due at `now`, and of the sweep that the number of `expiring` keys may call for.
+    pub(super) fn take(&mut self, table: u64, now: u32, expiring: u64, limit: usize, taken: &mut Vec<(u32, u64)>) {
+        let Some(records) = self.tables.get_mut(&table) else { return };
+        records.take_due(now, limit, taken);
+        records.take_swept(expiring, limit, taken);
+        if records.count == 0 {
+            self.tables.remove(&table);
+        }
+    }
+}
+
+impl TableDeadlines {
+    fn file(&mut self, hash: u64, tick: u32) {
+        self.ticks.entry(tick).or_default().push(hash);
+        self.count += 1;
+    }
+
+    fn take_due(&mut self, now: u32, limit: usize, taken: &mut Vec<(u32, u64)>) {
+        while taken.len() < limit {
+            let Some(mut first) = self.ticks.first_entry() else { break };
             let tick = *first.key();
             if tick > now {
                 break;
             }
             let hashes = first.get_mut();
-            let room = (limit - due.len()).min(hashes.len());
-            due.extend(hashes.drain(hashes.len() - room..).map(|hash| (tick, hash)));
+            let room = (limit - taken.len()).min(hashes.len());
+            taken.extend(hashes.drain(hashes.len() - room..).map(|hash| (tick, hash)));
+            self.count -= room;
             if hashes.is_empty() {
                 first.remove();
             }
         }
-        if ticks.is_empty() {
-            self.tables.remove(&table);
+    }
+
+    fn take_swept(&mut self, expiring: u64, limit: usize, taken: &mut Vec<(u32, u64)>) {
+        if self.sweep.is_none() && self.count > STALE_DEADLINES_MAX + 2 * expiring as usize {
+            self.sweep = Some(Sweep { tick: 0, rest: Vec::new() });
+        }
+        while taken.len() < limit {
+            let Some(sweep) = &mut self.sweep else { return };
+            if sweep.rest.is_empty() {
+                let next = self.ticks.range(sweep.tick.saturating_add(1)..).next().map(|(tick, _)| *tick);
+                self.sweep = next.and_then(|tick| Some(Sweep { tick, rest: self.ticks.remove(&tick)? }));
+                continue;
+            }
+            let room = (limit - taken.len()).min(sweep.rest.len());
+            let tick = sweep.tick;
+            taken.extend(sweep.rest.drain(sweep.rest.len() - room..).map(|hash| (tick, hash)));
+            self.count -= room;
         }
     }
 }

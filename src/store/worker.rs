@@ -172,6 +172,12 @@ impl Worker {
         self.reaper.borrow().len()
     }
 
+    /// Records in this worker's index of deadlines of a database.
+    pub fn deadline_records(&self, database: usize) -> usize {
+        let section = self.enter();
+        self.deadlines.borrow().len(self.store.table(database, section.pin()).id())
+    }
+
     /// Deletes all keys of one database, or of all. Takes the gate; the keys are freed afterwards.
     pub fn flush(&self, database: Option<usize>) {
         self.replace_tables(|index, _| database.is_none_or(|only| only == index));
@@ -313,7 +319,7 @@ impl Worker {
                 continue;
             };
             let from = due.len();
-            self.deadlines.borrow_mut().take_due(id, now, TICK_ITEMS, &mut due);
+            self.deadlines.borrow_mut().take(id, now, table.expiring_keys(), TICK_ITEMS, &mut due);
             let due = &due[from..];
             due.iter().for_each(|(_, hash)| table.prefetch_head(*hash));
             due.iter().for_each(|(_, hash)| table.prefetch_entry(*hash, pin));

@@ -143,6 +143,36 @@ fn deadlines_pass_with_and_without_a_read() {
 }
 
 #[test]
+fn deadlines_of_deleted_keys_do_not_gather() {
+    const ROUNDS: i64 = 20;
+    const KEYS: i64 = 1_000;
+    let store = store();
+    let worker = Worker::register(&store).expect("a free slot");
+    for round in 0..ROUNDS {
+        for key in 0..KEYS {
+            // Far deadlines, another for each round, on keys that are soon deleted, and a few that stay.
+            let name = format!("{round}:{key}");
+            set(&worker, name.as_bytes(), key, Some(50_000_000 + round * 1_000));
+            if key % 100 != 0 {
+                with(&worker, |tx| {
+                    let key = tx.open(name.as_bytes());
+                    tx.delete(key)
+                });
+            }
+        }
+        settle(&worker);
+    }
+    let stay = ROUNDS * KEYS / 100;
+    assert_eq!(worker.database_sizes()[0].expiring_keys, stay as u64);
+    let bound = crate::limits::STALE_DEADLINES_MAX + 2 * stay as usize;
+    assert!(worker.deadline_records(0) <= bound, "{} records", worker.deadline_records(0));
+    store.clock().set(60_000_000);
+    settle(&worker);
+    assert_eq!(keys(&worker), 0);
+    assert_eq!(worker.deadline_records(0), 0);
+}
+
+#[test]
 fn several_keys_change_at_one_moment() {
     let store = store();
     let worker = Worker::register(&store).expect("a free slot");
