@@ -53,10 +53,12 @@ const _: () = assert!(
 // Splitting one chunk around a new element gives two that fit.
 const _: () = assert!(2 * (LIST_PACKED_ELEMENT_BYTES_MAX + SLOT_BYTES) <= CAPACITY_MAX);
 
-/// The payload of the smallest chunk that holds `used` bytes: allocations are powers of two.
-fn capacity_for(used: usize) -> usize {
-    debug_assert!(used <= CAPACITY_MAX);
-    (used + OVERHEAD_BYTES).next_power_of_two().max(ALLOCATION_BYTES_MIN) - OVERHEAD_BYTES
+/// The payload of a new chunk for `used` bytes. With room to grow, allocations are powers of two; a chunk that need not grow fits closely.
+pub(super) fn capacity_for(used: usize, spare: usize) -> usize {
+    let allocation = (used + spare).min(CAPACITY_MAX) + OVERHEAD_BYTES;
+    let allocation =
+        if spare > 0 { allocation.next_power_of_two() } else { allocation.next_multiple_of(ALLOCATION_BYTES_MIN) };
+    allocation.max(ALLOCATION_BYTES_MIN) - OVERHEAD_BYTES
 }
 
 fn layout_for(capacity: usize) -> Layout {
@@ -217,7 +219,7 @@ impl Window {
         }
         let used = bytes + count * SLOT_BYTES;
         assert!(used <= CAPACITY_MAX, "the sources fit in one chunk");
-        let capacity = capacity_for((used + spare).min(CAPACITY_MAX));
+        let capacity = capacity_for(used, spare);
         let node = attempt.make(NodeKind::Chunk, layout_for(capacity));
         let chunk = node.cast::<Chunk>();
         // SAFETY: the node was just made with a chunk's layout; the header is initialised and stays as it is.

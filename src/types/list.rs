@@ -14,7 +14,7 @@
 //! A window whose elements take less than an eighth of its chunk is copied to a chunk of its size, so that a list that shrinks does not
 //! pin memory: at most eight times its elements' bytes, plus two chunks.
 
-use super::chunk::{CAPACITY_MAX, Run, Source, Window, used_by};
+use super::chunk::{CAPACITY_MAX, Run, Source, Window, capacity_for, used_by};
 use super::listpack::{self, ListpackLimit};
 use super::node::{Attempt, NodePtr};
 use super::seq::{Cursor, Leaf, Sequence, Side};
@@ -652,8 +652,9 @@ fn give_up(window: Window, attempt: &mut Attempt) {
 
 /// The window, copied to a chunk with `spare` bytes of room if its elements take less than one part in `factor` of its chunk.
 fn shrink(window: Window, factor: usize, side: Side, spare: usize, attempt: &mut Attempt) -> Window {
+    let fits = |used: usize, capacity| used * factor >= capacity || capacity_for(used, spare) >= capacity;
     // SAFETY: the window came out of a list of the attempt's own, which keeps the chunk alive.
-    if window.is_large() || window.used() * factor >= unsafe { window.capacity() } {
+    if window.is_large() || fits(window.used(), unsafe { window.capacity() }) {
         return window;
     }
     // SAFETY: as above.

@@ -1,6 +1,7 @@
 //! The models, one file per protocol. A new file is named here twice: as a module and in [`all`].
 
 mod commit;
+mod deque;
 mod door;
 mod store;
 mod table;
@@ -9,5 +10,5 @@ use crate::Model;
 
 /// Every model, in the order in which they are run and listed.
 pub fn all() -> impl Iterator<Item = &'static Model> {
-    [door::MODELS, commit::MODELS, table::MODELS].into_iter().flatten()
+    [door::MODELS, commit::MODELS, table::MODELS, deque::MODELS].into_iter().flatten()
 }
