@@ -1,6 +1,6 @@
 //! Which arguments of a command line are keys, and what is done with them.
 
-use super::args::Args;
+use super::args::{Args, parse_integer};
 use super::spec::{BeginSearch, FindKeys, KeyFlags, KeySpec, Row};
 use smallvec::SmallVec;
 
@@ -20,19 +20,35 @@ pub type KeyPositions = SmallVec<[KeyPosition; 8]>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InvalidKeys;
 
+/// How a number of keys is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// As the command itself reads it.
+    Strict,
+    /// As [`leading_integer`] does. Redis falls back to it where the strict reading fails, and then does not know the keys' flags.
+    Lenient,
+}
+
 /// Finds the keys of a command line of `row`, whose arity must have been checked. O(arguments).
 pub fn find_keys(row: &Row, args: &Args<'_>) -> Result<KeyPositions, InvalidKeys> {
+    read_keys(row, args, Reading::Strict).or_else(|| read_keys(row, args, Reading::Lenient)).ok_or(InvalidKeys)
+}
+
+fn read_keys(row: &Row, args: &Args<'_>, reading: Reading) -> Option<KeyPositions> {
     let mut keys = KeyPositions::new();
     for spec in row.keys.iter().filter(|spec| !spec.flags.has(KeyFlags::NOT_KEY)) {
-        let (first, last, step) = locate(spec, args).ok_or(InvalidKeys)?;
-        let flags = spec.flags_of.map_or(spec.flags, |flags_of| flags_of(args));
+        let (first, last, step) = locate(spec, args, reading)?;
+        let flags = match reading {
+            Reading::Strict => spec.flags_of.map_or(spec.flags, |flags_of| flags_of(args)),
+            Reading::Lenient => KeyFlags::NONE,
+        };
         keys.extend((first..=last).step_by(step).map(|index| KeyPosition { index, flags }));
     }
-    Ok(keys)
+    Some(keys)
 }
 
 /// First and last key's argument index, both of `args`, and the step between keys.
-fn locate(spec: &KeySpec, args: &Args<'_>) -> Option<(usize, usize, usize)> {
+fn locate(spec: &KeySpec, args: &Args<'_>, reading: Reading) -> Option<(usize, usize, usize)> {
     let count = i64::try_from(args.len()).ok()?;
     let begin = match spec.begin {
         BeginSearch::Index(index) => i64::from(index),
@@ -55,7 +71,13 @@ fn locate(spec: &KeySpec, args: &Args<'_>) -> Option<(usize, usize, usize)> {
         }
         FindKeys::KeyNumber(number, first, step) => {
             let number = args.get(usize::try_from(begin + i64::from(number)).ok()?)?;
-            let number = Some(i64::from(leading_integer(number))).filter(|number| (1..=count).contains(number))?;
+            let number = match reading {
+                Reading::Strict => parse_integer(number)?,
+                Reading::Lenient => i64::from(leading_integer(number)),
+            };
+            if !(1..=count).contains(&number) {
+                return None;
+            }
             let first = begin + i64::from(first);
             (first, first + (number - 1) * i64::from(step), step)
         }
