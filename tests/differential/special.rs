@@ -17,6 +17,12 @@ pub fn arguments(
     values: &mut Values,
 ) -> Option<Vec<Vec<u8>>> {
     let line = match subject.full_name.as_str() {
+        // Lists of many pieces.
+        "rpush" | "lpush" if draw.chance(4) => {
+            let mut arguments = vec![values.key(draw)];
+            arguments.extend((0..draw.below(600)).map(|_| values.string(draw)));
+            return Some(arguments);
+        }
         // Stopping is tested elsewhere; here are all the ways in which it is refused.
         "shutdown" => draw.pick(&[
             "ABORT",

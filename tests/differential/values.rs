@@ -107,7 +107,12 @@ impl Values {
             85..97 => vec![b'x'; draw.below(70)],
             // Around the sizes at which encodings change.
             97..99 => vec![b'y'; 40 + draw.below(100)],
-            _ => vec![b'z'; draw.below(20_000)],
+            // Around the sizes at which long strings are cut into chunks, and lists into pieces.
+            _ => {
+                let bound = [300, 9_000, 40_000][draw.below(3)];
+                let length = draw.below(bound);
+                (0..length).map(|at| b"zyxw"[at / 97 % 4]).collect()
+            }
         }
     }
 
@@ -185,7 +190,11 @@ impl Values {
                     if fits { index } else { b"2147483647".to_vec() }
                 }
                 ("setrange", _) => {
-                    let high = if draw.chance(10) { 3_000 } else { 12 };
+                    let high = match draw.below(20) {
+                        0 => 60_000,
+                        1 | 2 => 3_000,
+                        _ => 12,
+                    };
                     self.integer(draw, -1, high)
                 }
                 // Other cursors mean another place on each server.
@@ -202,6 +211,10 @@ impl Values {
                     }
                 }
                 ("hello", "protover") => draw.pick(&["2", "3", "3", "2", "1", "4", "x", ""]).as_bytes().to_vec(),
+                // Far into a long string or list, now and then.
+                ("getrange" | "substr" | "lrange" | "ltrim" | "lindex", _) if draw.chance(8) => {
+                    self.integer(draw, -700, 40_000)
+                }
                 ("lpos", "rank") => self.integer(draw, -3, 3),
                 ("lrem", "count") => {
                     // The one number without an opposite: refused since Redis 7.2, and by us.
