@@ -158,3 +158,6 @@ pub const IDLE_CHECK_INTERVAL_MS: u64 = 500;
 
 /// Time between two rounds of a worker's housekeeping, in milliseconds.
 pub const HOUSEKEEPING_INTERVAL_MS: u64 = 100;
+
+/// Changes of the addresses to listen on that may wait for the worker that accepts.
+pub const LISTENER_CHANGES_MAX: usize = 8;

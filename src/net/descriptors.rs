@@ -11,23 +11,45 @@ use crate::limits;
 /// If the limit leaves no room for any client.
 pub fn make_room(settings: &Settings) -> io::Result<()> {
     let clients = settings.maxclients.get();
-    let wanted = u64::from(clients) + limits::DESCRIPTORS_RESERVED;
-    let (soft, hard) = open_files()?;
-    if soft >= wanted || raise_to(wanted, hard.max(wanted)).is_ok() {
+    let fitting = raise_for(clients)?;
+    if fitting == clients {
         return Ok(());
     }
-    let reached = if raise_to(hard.min(wanted), hard).is_ok() { hard.min(wanted) } else { soft };
-    let fitting = reached.saturating_sub(limits::DESCRIPTORS_RESERVED) as u32;
+    let reached = u64::from(fitting) + limits::DESCRIPTORS_RESERVED;
     if fitting == 0 {
         let text = format!("the limit of {reached} open files leaves no room for clients; raise it (ulimit -n)");
         return Err(io::Error::other(text));
     }
+    let wanted = u64::from(clients) + limits::DESCRIPTORS_RESERVED;
     tracing::warn!(
         "maxclients is lowered from {clients} to {fitting}: the system allows {reached} open files (ulimit -n), \
          and {wanted} are needed"
     );
-    settings.maxclients.set(fitting);
+    settings.overrule("maxclients", i64::from(fitting));
     Ok(())
+}
+
+/// Raises the limit for a `maxclients` that CONFIG SET wants, worded as in Redis where it cannot be raised so far.
+pub fn check_room(settings: &Settings) -> Result<(), String> {
+    let clients = settings.maxclients.get();
+    match raise_for(clients) {
+        Ok(fitting) if fitting < clients => Err(format!(
+            "The operating system is not able to handle the specified number of clients, try with {fitting}"
+        )),
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Raises the limit as far as needed and possible; how many of `clients` then fit.
+fn raise_for(clients: u32) -> io::Result<u32> {
+    let wanted = u64::from(clients) + limits::DESCRIPTORS_RESERVED;
+    let (soft, hard) = open_files()?;
+    if soft >= wanted || raise_to(wanted, hard.max(wanted)).is_ok() {
+        return Ok(clients);
+    }
+    let reached = if raise_to(hard.min(wanted), hard).is_ok() { hard.min(wanted) } else { soft };
+    Ok(reached.saturating_sub(limits::DESCRIPTORS_RESERVED) as u32)
 }
 
 /// The soft and the hard limit.

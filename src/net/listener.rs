@@ -8,6 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
@@ -29,6 +30,8 @@ pub struct Listeners {
     tcp: Vec<TcpListener>,
     unix: Option<UnixListener>,
     unix_path: Option<PathBuf>,
+    /// The TCP sockets that replace the present ones, as often as the settings change.
+    changes: Option<mpsc::Receiver<Vec<TcpListener>>>,
 }
 
 impl Listeners {
@@ -42,7 +45,7 @@ impl Listeners {
         let port = settings.port.get();
         let backlog = settings.tcp_backlog.get().min(i32::MAX as u32) as i32;
         if port != 0 {
-            listeners.bind_tcp(&settings.strings("bind"), port, backlog)?;
+            listeners.bind_tcp(&settings.strings("bind"), port, backlog, &[])?;
         }
         let path = settings.string("unixsocket");
         if !path.is_empty() {
@@ -67,13 +70,33 @@ impl Listeners {
         self.tcp.is_empty() && self.unix.is_none()
     }
 
-    fn bind_tcp(&mut self, addresses: &[String], port: u16, backlog: i32) -> Result<(), String> {
+    /// Follows CONFIG SET of `port` and `bind` from now on: new addresses are bound before the old ones are closed, and if one
+    /// cannot be, the setting and the sockets stay as they were.
+    ///
+    /// # Errors
+    /// If the system has no room for more descriptors.
+    pub fn follow(mut self, settings: &Settings) -> io::Result<Self> {
+        let (replace, changes) = mpsc::channel(limits::LISTENER_CHANGES_MAX);
+        let moving = Arc::new(Moving { bound: Mutex::new(copies(&self.tcp)?), replace });
+        self.changes = Some(changes);
+        let follower = Arc::clone(&moving);
+        settings.on_change(&["port"], move |settings| {
+            follower.rebind(settings).map_err(|()| "Unable to listen on this port. Check server logs.".into())
+        });
+        settings.on_change(&["bind"], move |settings| {
+            moving.rebind(settings).map_err(|()| "Failed to bind to specified addresses.".into())
+        });
+        Ok(self)
+    }
+
+    /// Binds each address, or takes a copy of the socket among `kept` that is bound to it already.
+    fn bind_tcp(&mut self, addresses: &[String], port: u16, backlog: i32, kept: &[TcpListener]) -> Result<(), String> {
         for address in addresses {
             let (optional, host) = match address.strip_prefix('-') {
                 Some(host) => (true, host),
                 None => (false, address.as_str()),
             };
-            match listen(host, port, backlog) {
+            match listen(host, port, backlog, kept) {
                 Ok(listener) => self.tcp.push(listener),
                 // An address or a family that this machine does not have; anything else is an error even so.
                 Err(error) if optional && is_not_here(&error) => {}
@@ -109,38 +132,101 @@ impl Listeners {
     /// # Errors
     /// If the runtime cannot watch a socket.
     pub fn accept_all(self, server: &Arc<Server>, dealer: &Rc<Dealer>) -> io::Result<Accepting> {
-        let mut accepting = Accepting { unix_path: self.unix_path, tasks: Vec::new() };
-        let path = accepting.unix_path.as_ref().map(|path| path.display().to_string());
-        let unix = self.unix.map(|listener| (Socket::from(listener), path));
-        let tcp = self.tcp.into_iter().map(|listener| (Socket::from(listener), None));
-        for (socket, path) in tcp.chain(unix) {
-            socket.set_nonblocking(true)?;
-            // SAFETY: a `Socket` owns its descriptor, gives no other, and is closed only when the `AsyncFd` drops it.
-            let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
-            accepting.tasks.push(task::spawn_local(accept_from(socket, path, server.clone(), dealer.clone())));
+        let mut accepting = Accepting { tcp: Vec::new(), unix: None, unix_path: self.unix_path, changes: self.changes };
+        if let (Some(listener), Some(path)) = (self.unix, &accepting.unix_path) {
+            let path = Some(path.display().to_string());
+            accepting.unix = Some(accept_on(Socket::from(listener), path, server, dealer)?);
         }
+        accepting.replace_tcp(self.tcp, server, dealer)?;
         Ok(accepting)
     }
+}
+
+/// Starts a task that accepts from one socket.
+fn accept_on(
+    socket: Socket,
+    path: Option<String>,
+    server: &Arc<Server>,
+    dealer: &Rc<Dealer>,
+) -> io::Result<task::JoinHandle<()>> {
+    socket.set_nonblocking(true)?;
+    // SAFETY: a `Socket` owns its descriptor, gives no other, and is closed only when the `AsyncFd` drops it.
+    let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
+    Ok(task::spawn_local(accept_from(socket, path, server.clone(), dealer.clone())))
 }
 
 /// The tasks that accept. Dropping it closes the sockets and removes the Unix socket's path.
 #[derive(Debug)]
 pub struct Accepting {
-    tasks: Vec<task::JoinHandle<()>>,
+    tcp: Vec<task::JoinHandle<()>>,
+    unix: Option<task::JoinHandle<()>>,
     unix_path: Option<PathBuf>,
+    changes: Option<mpsc::Receiver<Vec<TcpListener>>>,
+}
+
+impl Accepting {
+    /// Replaces the TCP sockets whenever the settings change, for ever.
+    pub async fn follow(&mut self, server: &Arc<Server>, dealer: &Rc<Dealer>) {
+        let Some(mut changes) = self.changes.take() else { return std::future::pending().await };
+        while let Some(tcp) = changes.recv().await {
+            if let Err(error) = self.replace_tcp(tcp, server, dealer) {
+                tracing::error!("a new socket cannot be watched: {error}");
+            }
+        }
+    }
+
+    fn replace_tcp(&mut self, tcp: Vec<TcpListener>, server: &Arc<Server>, dealer: &Rc<Dealer>) -> io::Result<()> {
+        self.tcp.drain(..).for_each(|task| task.abort());
+        for listener in tcp {
+            self.tcp.push(accept_on(Socket::from(listener), None, server, dealer)?);
+        }
+        Ok(())
+    }
 }
 
 impl Drop for Accepting {
     fn drop(&mut self) {
-        self.tasks.iter().for_each(task::JoinHandle::abort);
+        self.tcp.iter().chain(&self.unix).for_each(task::JoinHandle::abort);
         if let Some(path) = &self.unix_path {
             let _ = fs::remove_file(path);
         }
     }
 }
 
+/// What CONFIG SET of an address needs: it runs on any worker, the sockets are watched on worker 0.
+struct Moving {
+    /// Copies of the sockets that stand.
+    bound: Mutex<Vec<TcpListener>>,
+    replace: mpsc::Sender<Vec<TcpListener>>,
+}
+
+impl Moving {
+    /// Binds what the settings say now and hands it to worker 0; logs the reason where that fails.
+    fn rebind(&self, settings: &Settings) -> Result<(), ()> {
+        let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut new = Listeners::default();
+        let port = settings.port.get();
+        let backlog = settings.tcp_backlog.get().min(i32::MAX as u32) as i32;
+        let result = match port {
+            0 => Ok(()),
+            _ => new.bind_tcp(&settings.strings("bind"), port, backlog, &bound),
+        };
+        let handed = result.and_then(|()| {
+            let copies = copies(&new.tcp).map_err(|error| error.to_string())?;
+            self.replace.try_send(new.tcp).map_err(|error| error.to_string())?;
+            Ok(copies)
+        });
+        *bound = handed.map_err(|reason| tracing::warn!("{reason}"))?;
+        Ok(())
+    }
+}
+
+fn copies(listeners: &[TcpListener]) -> io::Result<Vec<TcpListener>> {
+    listeners.iter().map(TcpListener::try_clone).collect()
+}
+
 /// A socket that listens on one address; `*` is every IPv4 address and `::*` every IPv6 address.
-fn listen(host: &str, port: u16, backlog: i32) -> io::Result<TcpListener> {
+fn listen(host: &str, port: u16, backlog: i32, kept: &[TcpListener]) -> io::Result<TcpListener> {
     let host = match host {
         "*" => "0.0.0.0",
         "::*" => "::",
@@ -148,6 +234,9 @@ fn listen(host: &str, port: u16, backlog: i32) -> io::Result<TcpListener> {
     };
     let unknown = || io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address");
     let address = (host, port).to_socket_addrs()?.next().ok_or_else(unknown)?;
+    if let Some(listener) = kept.iter().find(|listener| listener.local_addr().is_ok_and(|bound| bound == address)) {
+        return listener.try_clone();
+    }
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     if address.is_ipv6() {
         // IPv4 has its own socket.

@@ -37,7 +37,8 @@ use listener::Dealer;
 /// If a socket cannot be bound, or a thread or its event queue cannot be made.
 pub fn run(server: Arc<Server>) -> Result<(), String> {
     descriptors::make_room(&server.settings).map_err(|error| error.to_string())?;
-    let listeners = Listeners::bind(&server.settings)?;
+    server.settings.on_change(&["maxclients"], descriptors::check_room);
+    let listeners = Listeners::bind(&server.settings)?.follow(&server.settings).map_err(|error| error.to_string())?;
     for address in listeners.addresses() {
         tracing::info!("Ready to accept connections on {address}");
     }
@@ -86,8 +87,8 @@ async fn accept(
     let Some((listeners, workers, beside)) = duty else { return };
     let dealer = Rc::new(Dealer { load, workers });
     match listeners.accept_all(&server, &dealer) {
-        Ok(_accepting) => {
-            beside.await;
+        Ok(mut accepting) => {
+            tokio::join!(beside, accepting.follow(&server, &dealer));
             std::future::pending().await
         }
         Err(error) => {

@@ -1,5 +1,6 @@
 //! The program: its command line, its files, its end.
 
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -84,4 +85,28 @@ fn standard_input_is_a_configuration_too() {
     assert_eq!(client.run("CONFIG GET timeout maxclients").texts(), ["timeout", "8", "maxclients", "77"]);
     client.send(&["SHUTDOWN"]);
     assert!(wait_for("the end", || child.try_wait().expect("our child")).success());
+}
+
+#[test]
+fn addresses_change_while_the_server_runs() {
+    let directory = Directory::new("rebind");
+    let process = Process::start(Path::new(PROGRAM), &directory, &["--bind", "127.0.0.1"]);
+    let mut client = process.connect();
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let taken_port = taken.local_addr().expect("a bound socket").port();
+    let refused = "ERR CONFIG SET failed (possibly related to argument 'port') - Unable to listen on this port. Check server logs.";
+    assert_eq!(client.run(&format!("CONFIG SET port {taken_port}")), Value::Error(refused.into()));
+    assert_eq!(client.run("CONFIG GET port").texts(), ["port", "0"], "nothing has changed");
+    drop(taken);
+    assert_eq!(client.run(&format!("CONFIG SET port {taken_port}")), Value::Simple("OK".into()));
+    let address = ("127.0.0.1", taken_port);
+    let mut other = wait_for("the new port", || crate::client::Client::tcp(address).ok());
+    assert_eq!(other.run("PING"), Value::Simple("PONG".into()));
+    assert_eq!(client.command(&["CONFIG", "SET", "bind", "127.0.0.1 -::1"]), Value::Simple("OK".into()));
+    assert_eq!(other.run("PING"), Value::Simple("PONG".into()), "who is connected stays connected");
+    assert_eq!(client.run("CONFIG SET port 0"), Value::Simple("OK".into()));
+    wait_for("the old port to be closed", || crate::client::Client::tcp(address).is_err().then_some(()));
+    assert_eq!(other.run("PING"), Value::Simple("PONG".into()));
+    let refused = client.run("CONFIG SET maxclients 4000000000").text();
+    assert!(refused.contains("is not able to handle the specified number of clients, try with "), "{refused}");
 }
