@@ -30,10 +30,10 @@ fn rule(command: &str) -> Rule {
         "ttl" | "expiretime" => Rule::Clock(1),
         "pttl" | "pexpiretime" => Rule::Clock(1_000),
         "hello" => Rule::Fields(&["server", "version", "id", "modules"]),
-        // IDLETIME too: what is shared between keys in Redis is as old as the server.
-        "object|idletime" | "randomkey" | "time" | "lolwut" | "info" | "memory|usage" | "client|list"
-        | "client|info" | "client|id" | "client|kill" | "command" | "command|count" | "command|info"
-        | "command|docs" | "command|list" | "debug" => Rule::Kind,
+        // IDLETIME too: what is shared between keys in Redis is as old as the server. FREQ grows by chance.
+        "object|idletime" | "object|freq" | "randomkey" | "time" | "lolwut" | "info" | "memory|usage"
+        | "client|list" | "client|info" | "client|id" | "client|kill" | "command" | "command|count"
+        | "command|info" | "command|docs" | "command|list" | "debug" => Rule::Kind,
         _ if command.ends_with("|help") => Rule::Kind,
         _ => Rule::Equal,
     }

@@ -153,6 +153,28 @@ fn a_client_that_must_authenticate_sees_what_it_sees_elsewhere() {
 }
 
 #[test]
+fn settings_change_replies_as_they_do_elsewhere() {
+    let seed = seed();
+    let mut draw = Draw::new(seed);
+    let catalogue = Catalogue::new();
+    let settings = ["--maxmemory-policy", "allkeys-lfu", "--list-max-listpack-size", "4", "--databases", "3"];
+    let mut trio = Trio::start(&[OPTIONS, &settings].concat(), true);
+    let with_keys: Vec<usize> = (0..catalogue.subjects.len())
+        .filter(|index| {
+            !catalogue.subjects[*index].row.keys.is_empty() || catalogue.subjects[*index].full_name == "select"
+        })
+        .collect();
+    for round in 0..300 {
+        let protocol = 2 + (round % 2) as u8;
+        let lines = sequence(&catalogue, &mut draw, &with_keys, 1);
+        if let Some(difference) = trio.run(&catalogue, &lines, protocol, None) {
+            let (short, difference) = trio.shorten(&catalogue, &lines, protocol, difference);
+            panic!("{}", report(&short, protocol, &difference));
+        }
+    }
+}
+
+#[test]
 fn an_altered_reply_is_noticed() {
     let catalogue = Catalogue::new();
     let mut trio = Trio::start(OPTIONS, true);

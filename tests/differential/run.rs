@@ -53,24 +53,30 @@ pub type Tamper = fn(&Line, Value) -> Value;
 struct Side {
     peer: Peer,
     client: Client,
-    admin: Client,
 }
 
 impl Side {
     fn new(peer: Peer) -> Self {
-        let (client, admin) = (peer.connect(), peer.connect());
-        Self { peer, client, admin }
+        let client = peer.connect();
+        Self { peer, client }
+    }
+
+    /// A connection that no CLIENT KILL of the sequence has seen.
+    fn administrator(&self) -> Client {
+        let mut administrator = self.peer.connect();
+        administrator.call_words("AUTH secret");
+        administrator
     }
 
     /// A new session on an empty server with the settings it started with.
     fn reset(&mut self, protocol: u8, authenticate: bool) {
+        // The last sequence may have left commands without replies behind.
+        self.client.call_words("CLIENT REPLY ON");
         self.client = self.peer.connect();
-        if self.admin.is_closed() || !matches!(self.admin.call_words("PING"), Value::Simple(_)) {
-            self.admin = self.peer.connect();
-            self.admin.call_words("AUTH secret");
-        }
+        let mut administrator = self.administrator();
         for line in ["FLUSHALL", "CONFIG SET lfu-log-factor 10 lfu-decay-time 1 maxmemory-samples 5 timeout 0"] {
-            let reply = self.admin.call_words(line);
+            let reply = administrator.call_words(line);
+            self.peer.assert_runs();
             assert_eq!(reply, Value::Simple(b"OK".to_vec()), "{}: {line}", self.peer.name);
         }
         if authenticate {
@@ -102,16 +108,13 @@ impl Side {
 
     /// What the server holds: a name for each part of it, with a reply.
     fn state(&mut self) -> Vec<(String, &'static str, Value)> {
-        if self.admin.is_closed() || !matches!(self.admin.call_words("PING"), Value::Simple(_)) {
-            self.admin = self.peer.connect();
-            self.admin.call_words("AUTH secret");
-        }
+        let mut administrator = self.administrator();
         let mut state = Vec::new();
         for database in 0..DATABASES {
-            self.admin.call_words(&format!("SELECT {database}"));
-            let size = self.admin.call_words("DBSIZE");
+            administrator.call_words(&format!("SELECT {database}"));
+            let size = administrator.call_words("DBSIZE");
             state.push((format!("database {database}"), "dbsize", size));
-            let mut keys = self.admin.call_words("KEYS *").elements();
+            let mut keys = administrator.call_words("KEYS *").elements();
             keys.sort();
             state.push((format!("database {database}"), "keys", Value::Array(keys.clone())));
             let mut questions: Vec<(&'static str, Vec<Vec<u8>>)> = Vec::new();
@@ -128,9 +131,9 @@ impl Side {
                 questions.push(("lrange", ask("LRANGE K 0 -1")));
             }
             let batch: Vec<u8> = questions.iter().flat_map(|(_, line)| encode(line)).collect();
-            self.admin.send(&batch);
+            administrator.send(&batch);
             for (question, line) in questions {
-                let reply = self.admin.read();
+                let reply = administrator.read();
                 let key = line.iter().rev().find(|word| !matches!(&word[..], b"0" | b"-1")).expect("a key");
                 state.push((
                     format!("database {database} key \"{}\"", key[..key.len().min(60)].escape_ascii()),
@@ -158,11 +161,7 @@ impl Trio {
     pub fn start(options: &[&str], authenticate: bool) -> Self {
         let ours = Side::new(Peer::caswell(options));
         let others = vec![Side::new(Peer::redis(options)), Side::new(Peer::valkey(options))];
-        let mut trio = Self { ours, others, authenticate, exceptions_used: vec![false; exceptions::ALL.len()] };
-        for side in std::iter::once(&mut trio.ours).chain(&mut trio.others) {
-            side.admin.call_words("AUTH secret");
-        }
-        trio
+        Self { ours, others, authenticate, exceptions_used: vec![false; exceptions::ALL.len()] }
     }
 
     /// Runs a sequence from an empty state; the first unexplained difference, if any.
