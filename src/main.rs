@@ -86,6 +86,9 @@ fn announce(server: &Server) {
     let file = settings.file().map_or("defaults and the command line".to_owned(), |file| file.display().to_string());
     tracing::info!("Caswell {version} starts with {threads} threads; commands are those of Redis {redis}");
     tracing::info!("Configuration: {file}");
+    if !settings.value("save").words().is_empty() {
+        tracing::warn!("Save points are set, but this version keeps data in memory only: nothing will be saved");
+    }
     let path = settings.string("unixsocket");
     match settings.port.get() {
         0 if path.is_empty() => tracing::warn!("Neither port nor unixsocket is set: nobody can connect"),

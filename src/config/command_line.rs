@@ -50,7 +50,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Request {
         _ => {}
     }
     let help = directives();
-    let application = CommandLine::clap().after_help(help.as_str());
+    let application = CommandLine::clap().set_term_width(0).after_help(help.as_str());
     let with_name = std::iter::once(OsString::from("caswell")).chain(arguments);
     match application.get_matches_from_safe(with_name) {
         Ok(matches) => {

@@ -20,6 +20,7 @@ mod stream;
 mod worker;
 
 use std::io;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 use tokio::sync::mpsc;
@@ -39,14 +40,26 @@ pub fn run(server: Arc<Server>) -> Result<(), String> {
     descriptors::make_room(&server.settings).map_err(|error| error.to_string())?;
     server.settings.on_change(&["maxclients"], descriptors::check_room);
     let listeners = Listeners::bind(&server.settings)?.follow(&server.settings).map_err(|error| error.to_string())?;
-    for address in listeners.addresses() {
+    let announce = {
+        let (server, addresses) = (server.clone(), listeners.addresses());
+        move || announce(&server, &addresses)
+    };
+    let signals = signals::watch(server.clone(), announce);
+    serve(server, listeners, signals).map_err(|error| error.to_string())
+}
+
+/// Tells people and the supervisor that the server is ready.
+fn announce(server: &Server, addresses: &[SocketAddr]) {
+    for address in addresses {
         tracing::info!("Ready to accept connections on {address}");
+    }
+    let path = server.settings.string("unixsocket");
+    if !path.is_empty() {
+        tracing::info!("Ready to accept connections on {path}");
     }
     if let Err(error) = process::notify_supervisor(&server.settings) {
         tracing::warn!("The supervisor cannot be told that the server is ready: {error}");
     }
-    let signals = signals::watch(server.clone());
-    serve(server, listeners, signals).map_err(|error| error.to_string())
 }
 
 /// Serves the clients of `listeners` until the server is told to stop. `beside` is polled on worker 0 meanwhile.

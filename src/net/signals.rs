@@ -5,15 +5,17 @@ use tokio::signal::unix::{SignalKind, signal};
 use crate::server::{Server, ShutdownRequest};
 use crate::sync::Arc;
 
-/// Turns signals into requests to stop, for ever.
-pub async fn watch(server: Arc<Server>) {
+/// Turns signals into requests to stop, for ever. Calls `ready` as soon as a signal stops the server in order, which it does not
+/// before.
+pub async fn watch(server: Arc<Server>, ready: impl FnOnce()) {
     let (mut interrupt, mut terminate) = match (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) {
         (Ok(interrupt), Ok(terminate)) => (interrupt, terminate),
         (Err(error), _) | (_, Err(error)) => {
             tracing::warn!("signals cannot be handled: {error}");
-            return;
+            return ready();
         }
     };
+    ready();
     loop {
         let choices = tokio::select! {
             _ = interrupt.recv() => {

@@ -21,6 +21,8 @@ pub struct Rates {
     commands: AtomicU64,
     input_bytes: AtomicU64,
     output_bytes: AtomicU64,
+    batches: AtomicU64,
+    command_nanoseconds: AtomicU64,
 }
 
 impl Rates {
@@ -40,6 +42,18 @@ impl Rates {
     pub fn output_bytes(&self) -> u64 {
         // Relaxed: a figure that orders nothing, written by the ticking thread alone.
         self.output_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Batches of commands per second.
+    pub fn batches(&self) -> u64 {
+        // Relaxed: a figure that orders nothing, written by the ticking thread alone.
+        self.batches.load(Ordering::Relaxed)
+    }
+
+    /// Nanoseconds per second in which commands ran, of all threads.
+    pub fn command_nanoseconds(&self) -> u64 {
+        // Relaxed: a figure that orders nothing, written by the ticking thread alone.
+        self.command_nanoseconds.load(Ordering::Relaxed)
     }
 }
 
@@ -103,10 +117,12 @@ fn update_rates(rates: &Rates, samples: &VecDeque<(Instant, Totals)>) {
         let difference = count(last).saturating_sub(count(first)) as f64;
         if seconds > 0.0 { (difference / seconds) as u64 } else { 0 }
     };
-    // Relaxed: see `Rates`.
+    // Relaxed, five times: figures that order nothing, written by this thread alone.
     rates.commands.store(per_second(|totals| totals.commands_processed), Ordering::Relaxed);
     rates.input_bytes.store(per_second(|totals| totals.net_input_bytes), Ordering::Relaxed);
     rates.output_bytes.store(per_second(|totals| totals.net_output_bytes), Ordering::Relaxed);
+    rates.batches.store(per_second(|totals| totals.batches_processed), Ordering::Relaxed);
+    rates.command_nanoseconds.store(per_second(|totals| totals.command_nanoseconds), Ordering::Relaxed);
 }
 
 /// Name, description, reading.

@@ -133,6 +133,7 @@ fn server(context: &Context<'_>, text: &mut Text) {
     text.line("arch_bits", usize::BITS);
     text.line("monotonic_clock", "POSIX clock_gettime");
     text.line("multiplexing_api", "epoll");
+    text.lines(&[("atomicvar_api", "rust-builtin"), ("gcc_version", "0.0.0")]);
     text.line("process_id", std::process::id());
     text.line("process_supervised", if std::env::var_os("NOTIFY_SOCKET").is_some() { "systemd" } else { "no" });
     text.line("run_id", &server.run_id);
@@ -363,6 +364,12 @@ fn statistics(context: &Context<'_>, text: &mut Text) {
     text.line("eventloop_cycles", totals.batches_processed);
     text.line("eventloop_duration_sum", processor_microseconds());
     text.line("eventloop_duration_cmd_sum", totals.command_nanoseconds / 1000);
+    let batches = server.rates.batches();
+    text.line("instantaneous_eventloop_cycles_per_sec", batches);
+    text.line(
+        "instantaneous_eventloop_duration_usec",
+        server.rates.command_nanoseconds().checked_div(batches).unwrap_or(0) / 1000,
+    );
     text.line("acl_access_denied_auth", totals.acl_access_denied_auth);
     text.lines(&[("acl_access_denied_cmd", "0"), ("acl_access_denied_key", "0"), ("acl_access_denied_channel", "0")]);
 }
