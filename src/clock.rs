@@ -1,6 +1,6 @@
 //! Time: the wall clock in milliseconds (expiry), and ticks since the store began (commit stamps). Tests inject both.
 
-use crate::sync::{AtomicI64, Ordering};
+use crate::sync::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds per tick. With 56 bits of ticks, stamps last 36 years of uptime.
@@ -28,6 +28,13 @@ pub enum Clock {
         /// Milliseconds of Unix time; a tick is then a millisecond.
         unix_ms: AtomicI64,
     },
+    /// A clock whose wall stands still and whose ticks count its readings, for models in which real time has a part.
+    Counting {
+        /// Milliseconds of Unix time.
+        unix_ms: i64,
+        /// Readings so far.
+        readings: AtomicU64,
+    },
 }
 
 impl Clock {
@@ -41,7 +48,12 @@ impl Clock {
         Self::Manual { unix_ms: AtomicI64::new(unix_ms) }
     }
 
-    /// Sets a manual clock; a system clock takes no notice.
+    /// A clock that stands at `unix_ms` and whose ticks count its readings.
+    pub fn counting(unix_ms: i64) -> Self {
+        Self::Counting { unix_ms, readings: AtomicU64::new(0) }
+    }
+
+    /// Sets a manual clock; the others take no notice.
     pub fn set(&self, now_ms: i64) {
         if let Self::Manual { unix_ms } = self {
             // Relaxed: a test that sets the clock for other threads synchronises with them by its own means.
@@ -60,6 +72,10 @@ impl Clock {
                 // Relaxed: as in `set`.
                 let now_ms = unix_ms.load(Ordering::Relaxed);
                 Moment { unix_ms: now_ms, ticks: now_ms.max(0) as u64 }
+            }
+            Self::Counting { unix_ms, readings } => {
+                // AcqRel: a reading that comes after another in real time is larger, as with synchronised clocks.
+                Moment { unix_ms: *unix_ms, ticks: readings.fetch_add(1, Ordering::AcqRel) }
             }
         }
     }

@@ -78,11 +78,12 @@ pub const TABLE_LOAD_PERCENT: usize = pick(50, 100);
 /// Entries that a worker adds between two looks at the table's load.
 pub const TABLE_GROW_CHECK_INTERVAL: u64 = pick(64, 1) as u64;
 
-/// Unlinked items that a worker gathers before it hands them to the collector in one piece.
-pub const GARBAGE_BAG_ITEMS: usize = pick(64, 2);
+/// Unlinked items that a worker gathers before it hands them to the collector in one piece. Not small in models: the collector's own atomics would
+/// multiply their schedules.
+pub const GARBAGE_BAG_ITEMS: usize = if cfg!(caswell_loom) { 64 } else { pick(64, 2) };
 
 /// Bytes of unlinked items after which a worker hands them over though the bag is not full.
-pub const GARBAGE_BAG_BYTES: usize = pick(256 * 1024, 1024);
+pub const GARBAGE_BAG_BYTES: usize = if cfg!(caswell_loom) { 64 * 1024 } else { pick(256 * 1024, 1024) };
 
 /// Large values that wait for the background thread; more are freed on the spot.
 pub const DROP_QUEUE_ITEMS: usize = 1024;
@@ -99,11 +100,13 @@ pub const TICK_ITEMS: usize = pick(128, 4);
 /// Records in an index of deadlines, beyond two for each key that has one, that call for a sweep.
 pub const STALE_DEADLINES_MAX: usize = pick(4096, 8);
 
-/// Attempts lost before a transaction takes the elder token.
-pub const LOST_ATTEMPTS_BEFORE_ELDER: u32 = pick(8, 2) as u32;
+/// Attempts lost before a transaction takes the elder token. Models make elders by hand: one that came about by itself would multiply their
+/// schedules.
+pub const LOST_ATTEMPTS_BEFORE_ELDER: u32 = if cfg!(caswell_loom) { 1_000 } else { pick(8, 2) as u32 };
 
-/// Times a writer looks at an undecided claim of another commit before it aborts it.
-pub const CLAIM_PATIENCE: u32 = pick(64, 1) as u32;
+/// Times a writer looks at an undecided claim of another commit before it aborts it. In models it does so at once: each look would be another
+/// choice of schedule.
+pub const CLAIM_PATIENCE: u32 = if cfg!(caswell_loom) { 0 } else { pick(64, 1) as u32 };
 
 /// Bytes that must have become free before memory is given back to the system.
 pub const TRIM_BYTES_MIN: u64 = 16 * 1024 * 1024;

@@ -427,6 +427,10 @@ impl Table {
     fn grow(&self, bits: u32) {
         let level = bits + 1;
         let segment = &self.segments[level as usize];
+        if planted("table_grow_early") {
+            // Release: as below, but too early.
+            self.bits.store(level, Ordering::Release);
+        }
         let made = segment_allocate(level);
         // Release: pairs with the Acquire in `slot_of`: the heads are seen zeroed. Relaxed on failure: ours is thrown away.
         if segment.compare_exchange(std::ptr::null_mut(), made, Ordering::Release, Ordering::Relaxed).is_err() {

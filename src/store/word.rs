@@ -15,7 +15,7 @@
 //!
 //! *queued*: the entry stands in one worker's reaper, which alone may make it Dead; set with the tombstone or placeholder, cleared by the
 //! reaper. *hooked*: somebody wants to hear of a change. Both survive every CAS ([`Word::keeping`]). *tag*: grows when a
-//! claim is released to the root it found (rule 5), so that a CAS prepared before the claim fails.
+//! claim is released to the root it found (rule 5), so that a CAS prepared before the claim fails; zero until then.
 
 use super::claim::Claim;
 use crate::types::Root;
@@ -112,10 +112,16 @@ impl Word {
         self.0 & HOOKED != 0
     }
 
-    /// The same state under the next tag.
+    /// The same state under the next tag, which is never zero.
     pub fn next_tag(self) -> Self {
         let tag = self.0.wrapping_add(1 << TAG_SHIFT) & TAG;
-        Self(self.0 & !TAG | tag)
+        Self(self.0 & !TAG | if tag == 0 { 1 << TAG_SHIFT } else { tag })
+    }
+
+    /// Whether a commit has read the word, without changing it, since its root was installed. Whoever changes it next draws a stamp from a new
+    /// reading of the clock, so that it is larger than that commit's.
+    pub fn was_read(self) -> bool {
+        self.0 & TAG != 0
     }
 
     /// The address behind the word, whatever it is.
@@ -173,8 +179,10 @@ mod tests {
         let mut turning = live.queued();
         for _ in 0..=0x7fff {
             turning = turning.next_tag();
+            assert!(turning.was_read());
         }
-        assert_eq!(turning, live.queued(), "the tag turns round without touching its neighbours");
+        assert_eq!(turning, live.queued().next_tag(), "the tag turns round without touching its neighbours");
+        assert!(!live.was_read());
         assert_eq!(Word::VACANT.keeping(live.queued()), Word::VACANT.queued());
     }
 }

@@ -124,6 +124,15 @@ impl Worker {
         stamp
     }
 
+    /// Draws a commit stamp for a word that another commit has read (rule 5): larger also than that commit's stamp, of which the word keeps no
+    /// trace but its tag. That stamp is no larger than the clock was when it was drawn, since a tick is shorter than a commit; the clock is read
+    /// after the tag was.
+    #[cold]
+    pub(crate) fn draw_stamp_after_reader(&self, seen: u64) -> u64 {
+        let now = self.store.clock.now().ticks << STAMP_WORKER_BITS;
+        self.draw_stamp(if planted("commit_stale_clock") { seen } else { seen.max(now) })
+    }
+
     /// An id that no other attempt on this store has.
     #[inline]
     pub(crate) fn next_attempt(&self) -> u64 {
@@ -370,11 +379,13 @@ impl Worker {
         root: &Root,
         pin: Pin<'_>,
     ) -> Result<(), ElderHolds> {
-        if self.settle(word)? != word.resolve() {
+        let settled = self.settle(word)?;
+        if settled.state() != State::Live(NonNull::from(root)) {
             return Ok(());
         }
         let word = if planted("expiry_blind_cas") { entry.load() } else { word };
-        let stamp = self.draw_stamp(root.stamp());
+        let seen = root.stamp();
+        let stamp = if settled.was_read() { self.draw_stamp_after_reader(seen) } else { self.draw_stamp(seen) };
         let mut tombstone = NewRoot::tombstone();
         tombstone.stamp(stamp);
         let tombstone = tombstone.publish();
@@ -420,8 +431,8 @@ impl Worker {
             spin_loop();
         }
         if record.status() == Status::Undecided {
-            if record.is_elder() && !planted("commit_elder_aborted") {
-                return Err(ElderHolds);
+            if record.is_elder() {
+                return if planted("commit_elder_overrun") { Ok(claim.resolve()) } else { Err(ElderHolds) };
             }
             if record.abort() {
                 self.statistics().aborts.add(1);

@@ -100,12 +100,14 @@ impl Transaction<'_> {
         // SAFETY: found in the table under the pin that still stands.
         let entry = unsafe { entry.as_ref() };
         let word = if planted("commit_blind_cas") { entry.load() } else { opened.word };
-        match worker.settle(word) {
-            Ok(settled) if settled.state() == opened.seen.state() || planted("commit_blind_cas") => {}
-            Ok(_) => return Outcome::Conflict,
+        let settled = match worker.settle(word) {
+            Ok(settled) => settled,
             Err(held) => return held.into(),
+        };
+        if settled.state() != opened.seen.state() && !planted("commit_blind_cas") {
+            return Outcome::Conflict;
         }
-        let stamp = worker.draw_stamp(stamp_of(opened.seen));
+        let stamp = draw_stamp(worker, stamp_of(opened.seen), settled.was_read());
         let Some(new) = opened.stamped(stamp) else { return Outcome::Committed };
         let is_tombstone = opened.is_deleted();
         let new = if is_tombstone { new.keeping(word).queued() } else { new.keeping(word) };
@@ -196,7 +198,8 @@ impl Transaction<'_> {
         let opened = &mut self.scratch.opened;
         // Drawn after every word was claimed, so larger than the stamp of each root read or replaced. The roots are reachable through the
         // claims by now, but read by nobody before the decision.
-        let stamp = worker.draw_stamp(opened.iter().map(|opened| stamp_of(opened.seen)).max().unwrap_or(0));
+        let seen = opened.iter().map(|opened| stamp_of(opened.seen)).max().unwrap_or(0);
+        let stamp = draw_stamp(worker, seen, record.claims().any(|claim| claim.expected.was_read()));
         for one in opened.iter_mut() {
             one.stamped(stamp);
         }
@@ -369,6 +372,12 @@ fn queue_deletions(record: &Record) -> smallvec::SmallVec<[NonNull<Claim>; 8]> {
         }
     }
     queued
+}
+
+/// Draws a commit's stamp, larger than `seen`; `was_read` where another commit has read one of its words since.
+#[inline]
+fn draw_stamp(worker: &Worker, seen: u64, was_read: bool) -> u64 {
+    if was_read { worker.draw_stamp_after_reader(seen) } else { worker.draw_stamp(seen) }
 }
 
 /// The stamp of a resolved word's root.

@@ -11,10 +11,15 @@ pub const NOW_MS: i64 = 1_000_000;
 
 /// A store of two databases.
 pub fn store() -> Arc<Store> {
+    store_with(Clock::manual(NOW_MS))
+}
+
+/// A store of two databases that takes its time from this clock.
+pub fn store_with(clock: Clock) -> Arc<Store> {
     Store::new(StoreOptions {
         databases: 2,
         workers_max: 4,
-        clock: Clock::manual(NOW_MS),
+        clock,
         // Fixed, so that every execution puts the same keys into the same buckets.
         hash_seeds: Some([1, 2, 3, 4]),
     })
