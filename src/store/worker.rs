@@ -424,6 +424,7 @@ impl Worker {
         // SAFETY: the caller read the word of an entry under its pin, so the claim is alive.
         let claim = unsafe { claim.as_ref() };
         let record = claim.record();
+        #[allow(clippy::reversed_empty_ranges, reason = "in models the range is empty")]
         for _ in 0..CLAIM_PATIENCE {
             if record.status() != Status::Undecided {
                 break;
