@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::value::Value;
 
 /// How long a reply may take before the test fails.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One connection.
 pub struct Client {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::client::Client;
 
 /// How long a server may take to start.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A running server.
 pub struct Peer {
