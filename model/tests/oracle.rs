@@ -41,6 +41,10 @@ fn compare(server: &Server, seed: u64) -> usize {
         if words.iter().any(|word| word == b"GT" || word == b"LT") {
             continue;
         }
+        // Redis 7.2 refuses the smallest integer here, which it cannot negate; 7.0 takes it.
+        if matches!(&words[0][..], b"lrem" | b"lpos") && words.iter().any(|word| word == b"-9223372036854775808") {
+            continue;
+        }
         if std::mem::replace(&mut selected, database) != database {
             connection.call(&[b"SELECT".to_vec(), database.to_string().into_bytes()]);
         }
