@@ -69,10 +69,6 @@ counters! {
     reads_processed,
     /// Writes to sockets.
     writes_processed,
-    /// Look-ups of keys by read commands that found one.
-    keyspace_hits,
-    /// Look-ups of keys by read commands that found none.
-    keyspace_misses,
     /// Clients closed because of `client-query-buffer-limit`.
     query_buffer_limit_disconnections,
     /// Clients closed because of `client-output-buffer-limit`.

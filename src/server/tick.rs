@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::statistics::Totals;
 use super::{Server, allocation, process};
+use crate::store::StoreStatistics;
 use crate::sync::{Arc, AtomicBool, AtomicU64, Ordering, thread};
 
 const PERIOD: Duration = Duration::from_millis(100);
@@ -134,11 +135,15 @@ const GAUGES: &[Gauge] = &[
     ("caswell_used_memory_bytes", "Bytes in use.", |_| allocation::used() as f64),
     ("caswell_used_memory_peak_bytes", "The most bytes that were in use.", |_| allocation::peak() as f64),
     ("caswell_resident_memory_bytes", "Resident memory of the process.", |_| process::resident_bytes() as f64),
+    ("caswell_garbage_waiting_bytes", "Bytes retired that wait for their grace period.", |server| {
+        server.store.statistics().garbage_bytes as f64
+    }),
     ("caswell_uptime_seconds", "Seconds since the start.", |server| server.started.elapsed().as_secs_f64()),
 ];
 
 fn describe_metrics() {
-    for (name, help) in Totals::described() {
+    let store = StoreStatistics::default().described();
+    for (name, help) in Totals::described().into_iter().chain(store.map(|(name, help, _)| (name, help))) {
         metrics::describe_counter!(format!("caswell_{name}_total"), help);
     }
     for (name, help, _) in GAUGES {
@@ -148,7 +153,8 @@ fn describe_metrics() {
 
 /// Publishes every figure as it stands to whichever recorder of the `metrics` crate the program has installed.
 fn publish(server: &Server, totals: &Totals) {
-    for (name, value) in totals.named() {
+    let store = server.store_statistics().described();
+    for (name, value) in totals.named().into_iter().chain(store.map(|(name, _, value)| (name, value))) {
         metrics::counter!(format!("caswell_{name}_total")).absolute(value);
     }
     for (name, _, value) in GAUGES {
@@ -159,6 +165,61 @@ fn publish(server: &Server, totals: &Totals) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
+    use std::sync::Mutex;
+
+    /// Notes the names that are described and published.
+    #[derive(Default)]
+    struct Names {
+        described: Mutex<BTreeSet<String>>,
+        published: Mutex<BTreeSet<String>>,
+    }
+
+    impl Names {
+        fn describe(&self, name: &metrics::KeyName) {
+            self.described.lock().expect("one thread").insert(name.as_str().to_owned());
+        }
+
+        fn publish(&self, key: &metrics::Key) {
+            self.published.lock().expect("one thread").insert(key.name().to_owned());
+        }
+    }
+
+    impl metrics::Recorder for Names {
+        fn describe_counter(&self, name: metrics::KeyName, _: Option<metrics::Unit>, _: metrics::SharedString) {
+            self.describe(&name);
+        }
+        fn describe_gauge(&self, name: metrics::KeyName, _: Option<metrics::Unit>, _: metrics::SharedString) {
+            self.describe(&name);
+        }
+        fn describe_histogram(&self, name: metrics::KeyName, _: Option<metrics::Unit>, _: metrics::SharedString) {
+            self.describe(&name);
+        }
+        fn register_counter(&self, key: &metrics::Key, _: &metrics::Metadata<'_>) -> metrics::Counter {
+            self.publish(key);
+            metrics::Counter::noop()
+        }
+        fn register_gauge(&self, key: &metrics::Key, _: &metrics::Metadata<'_>) -> metrics::Gauge {
+            self.publish(key);
+            metrics::Gauge::noop()
+        }
+        fn register_histogram(&self, key: &metrics::Key, _: &metrics::Metadata<'_>) -> metrics::Histogram {
+            self.publish(key);
+            metrics::Histogram::noop()
+        }
+    }
+
+    #[test]
+    fn every_metric_is_described_and_published() {
+        let server = Server::new(crate::config::Settings::new(), crate::command::table::Table::new(&[]));
+        let names = Names::default();
+        metrics::with_local_recorder(&names, || {
+            describe_metrics();
+            publish(&server, &server.statistics.totals());
+        });
+        let (described, published) = (names.described.into_inner(), names.published.into_inner());
+        assert_eq!(described.expect("one thread"), published.expect("one thread"));
+    }
 
     #[test]
     fn rates_are_differences_over_time_and_survive_a_reset() {

@@ -106,6 +106,22 @@ pub struct StoreStatistics {
 }
 
 impl StoreStatistics {
+    /// Every counter's name, what it counts, and its value; bytes that wait are a state and no counter.
+    pub fn described(&self) -> [(&'static str, &'static str, u64); 10] {
+        [
+            ("commit_conflicts", "Attempts that lost a race and were run again.", self.conflicts),
+            ("commits_of_several_keys", "Commits over several entries.", self.multi_commits),
+            ("commits_aborted", "Undecided claims of others that were aborted.", self.aborts),
+            ("elder_transactions", "Transactions that became the elder.", self.elders),
+            ("gates_taken", "Times the gate was taken.", self.gates),
+            ("table_growths", "Doublings of a table.", self.growths),
+            ("expired_keys", "Keys deleted because their deadline had passed.", self.expired_keys),
+            ("keyspace_hits", "Look-ups that found a value.", self.keyspace_hits),
+            ("keyspace_misses", "Look-ups that found none.", self.keyspace_misses),
+            ("garbage_bytes", "Bytes retired.", self.retired_bytes),
+        ]
+    }
+
     /// What the counters have grown by since `before`; bytes that wait are a state and stay as they are.
     pub fn since(&self, before: &Self) -> Self {
         Self {
