@@ -28,6 +28,7 @@ use super::node::{Attempt, NodeHeader, NodeKind, NodePtr, Witness};
 use super::seq::{Leaf, Side};
 use crate::limits::{LIST_CHUNK_BYTES, LIST_PACKED_ELEMENT_BYTES_MAX};
 use crate::sync::{AtomicU32, Ordering, planted};
+use bytes::Bytes;
 use std::alloc::Layout;
 use std::ops::Range;
 
@@ -381,6 +382,16 @@ impl Window {
         };
         // SAFETY: the element's bytes lie within the payload and are initialised, as its length is.
         unsafe { std::slice::from_raw_parts(payload(node).add(offset).cast_const(), length) }
+    }
+
+    /// The element of a large window, with a count of its own on the chunk.
+    ///
+    /// # Safety
+    /// The window is large and its chunk alive.
+    pub(super) unsafe fn share(&self) -> Bytes {
+        let node = self.node().expect("a large window has an element");
+        // SAFETY: passed on to the caller; the chunk is published as a whole and never changed in place.
+        unsafe { blob::share(node, 0..blob::capacity(node)) }
     }
 
     /// The window without its first (or last) `count` elements; the chunk stays as it is.

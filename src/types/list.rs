@@ -19,6 +19,8 @@ use super::listpack::{self, ListpackLimit};
 use super::node::{Attempt, NodePtr};
 use super::seq::{Cursor, Leaf, Sequence, Side};
 use crate::limits::{LIST_COPY_BYTES_MAX, LIST_PACKED_ELEMENT_BYTES_MAX};
+use bytes::Bytes;
+use smallvec::SmallVec;
 use std::ops::{ControlFlow, Range};
 
 /// The two windows at one end; `outer` is the one that pushes and pops meet first.
@@ -337,7 +339,8 @@ impl List {
         }
     }
 
-    /// Removes up to `limit` elements for which `matches` says so, looking from one end; how many it removed. Linear.
+    /// Removes up to `limit` elements for which `matches` says so, looking from one end; how many it removed. Linear: each chunk with matches
+    /// is copied once.
     pub fn remove_matching(
         &mut self,
         from: Side,
@@ -349,19 +352,75 @@ impl List {
         // Elements on the side looked from that stay.
         let mut passed = 0;
         while removed < limit && passed < self.len() {
-            let index = if from == Side::Front { passed } else { self.len() - 1 - passed };
             let towards = from.opposite();
-            let Some(stay) = self.iter(index, towards).position(&mut matches) else { break };
+            let nth = |list: &Self, passed: usize| if from == Side::Front { passed } else { list.len() - 1 - passed };
+            let Some(stay) = self.iter(nth(self, passed), towards).position(&mut matches) else { break };
             passed += stay;
-            let most = (limit - removed).min(self.len() - passed);
-            let index = if from == Side::Front { passed } else { self.len() - 1 - passed };
-            let together =
-                1 + self.iter(index, towards).skip(1).take(most - 1).take_while(|element| matches(element)).count();
-            let start = if from == Side::Front { index } else { index + 1 - together };
-            self.remove_range(start..start + together, attempt);
-            removed += together;
+            let place = self.place(nth(self, passed));
+            let (gone, stay) = self.remove_in_window(place, towards, limit - removed, &mut matches, attempt);
+            removed += gone;
+            passed += stay;
         }
         removed
+    }
+
+    /// Removes the element at a place, which matches, and up to `limit - 1` more towards one end of its window; how many elements it removed
+    /// and how many of those it looked at stay.
+    fn remove_in_window(
+        &mut self,
+        place: Place,
+        towards: Side,
+        limit: usize,
+        matches: &mut impl FnMut(&[u8]) -> bool,
+        attempt: &mut Attempt,
+    ) -> (usize, usize) {
+        let Place { window, at, .. } = place;
+        // What stays of the window, from the place on; the run that is still growing is the last.
+        let mut kept: SmallVec<[Range<usize>; 16]> = SmallVec::new();
+        let (mut removed, mut listpack_bytes, mut position) = (0, 0, at);
+        // SAFETY: the list's invariant keeps the chunk alive.
+        let mut run = unsafe { window.run(at, towards) };
+        // SAFETY: as the line before.
+        while let Some(element) = unsafe { run.next(towards) } {
+            if removed == 0 || (removed < limit && matches(element)) {
+                removed += 1;
+                listpack_bytes += if self.is_listpack() { listpack::entry_bytes(element) } else { 0 };
+            } else {
+                match kept.last_mut() {
+                    Some(last) if last.end == position => last.end += 1,
+                    Some(last) if towards == Side::Front && last.start == position + 1 => last.start = position,
+                    _ => kept.push(position..position + 1),
+                }
+            }
+            position = if towards == Side::Back { position + 1 } else { position.wrapping_sub(1) };
+        }
+        let stay = kept.iter().map(Range::len).sum();
+        if towards == Side::Back {
+            kept.insert(0, 0..at);
+        } else {
+            kept.reverse();
+            kept.push(at + 1..window.len());
+        }
+        let rest = if window.is_large() {
+            Window::EMPTY
+        } else {
+            let sources: SmallVec<[_; 16]> =
+                kept.iter().map(|range| Source::Run(window, range.start, range.end)).collect();
+            // SAFETY: the list's invariant keeps the chunk alive.
+            unsafe { Window::build(Side::Back, 0, &sources, attempt) }
+        };
+        give_up(window, attempt);
+        self.put(place, if rest.is_empty() { &[] } else { std::slice::from_ref(&rest) }, attempt);
+        self.length_and_listpack -= listpack_bytes << LENGTH_BITS | removed as u64;
+        (removed, stay)
+    }
+
+    /// The element at `index` with a count on its chunk, so that it may outlive the pin; `None` where it shares a chunk with others: only
+    /// elements above [`LIST_PACKED_ELEMENT_BYTES_MAX`] stand alone.
+    pub fn shared(&self, index: usize) -> Option<Bytes> {
+        let window = if index < self.len() { self.place(index).window } else { Window::EMPTY };
+        // SAFETY: the list's invariant keeps the chunk alive; the chunk of an element on its own is never changed in place.
+        if window.is_large() { Some(unsafe { window.share() }) } else { None }
     }
 
     /// A list of the same elements that shares no node with this one (COPY).
@@ -886,6 +945,8 @@ mod tests {
         if !model.is_empty() {
             let at = random.below(model.len());
             assert_eq!(list.get(at), Some(model[at].as_slice()));
+            let stands_alone = model[at].len() > LIST_PACKED_ELEMENT_BYTES_MAX;
+            assert_eq!(list.shared(at).as_deref(), Some(model[at].as_slice()).filter(|_| stands_alone));
             assert!(list.iter_from(at).eq(model.iter().skip(at).map(Vec::as_slice)));
             assert!(list.iter_back_from(at).eq(model.iter().take(at + 1).rev().map(Vec::as_slice)));
         }

@@ -4,6 +4,7 @@ use crate::command::args::Args;
 use crate::command::error::{CommandError, CommandResult};
 use crate::command::lookup::{prefetch, read, write};
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
+use crate::limits::ROPE_THRESHOLD_BYTES;
 use crate::resp::Reply;
 use crate::txn::{KeyId, Transaction};
 use crate::types::{Attempt, List, ListpackLimit, NewRoot, Root, Side, View};
@@ -546,8 +547,9 @@ fn lindex(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
         reply.null();
         return Ok(());
     };
-    match position(args.integer(2)?, list.len()).and_then(|position| list.get(position)) {
-        Some(element) => reply.bulk(element),
+    let found = position(args.integer(2)?, list.len()).and_then(|position| Some((position, list.get(position)?)));
+    match found {
+        Some((position, element)) => reply_element(list, position, element, reply),
         None => reply.null(),
     }
     Ok(())
@@ -561,8 +563,28 @@ fn lrange(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
     };
     let range = range(start, end, list.len());
     reply.array(range.len());
-    list.iter_from(range.start).take(range.len()).for_each(|element| reply.bulk(element));
+    let mut position = range.start;
+    list.iter_from(range.start).take(range.len()).for_each(|element| {
+        reply_element(list, position, element, reply);
+        position += 1;
+    });
     Ok(())
+}
+
+/// Answers with an element, by reference where it is as long as the strings that leave by reference.
+#[inline]
+fn reply_element(list: &List, position: usize, element: &[u8], reply: &mut Reply) {
+    if element.len() <= ROPE_THRESHOLD_BYTES {
+        return reply.bulk(element);
+    }
+    match list.shared(position) {
+        Some(payload) => {
+            reply.bulk_begin(payload.len());
+            reply.bulk_shared(payload);
+            reply.bulk_end();
+        }
+        None => reply.bulk(element),
+    }
 }
 
 fn ltrim(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
