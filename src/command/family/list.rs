@@ -738,6 +738,19 @@ mod tests {
     }
 
     #[test]
+    fn large_elements_are_answered_whole() {
+        let mut client = Client::new();
+        let (large, larger) = ("x".repeat(20_000), "y".repeat(40_000));
+        client.run(&format!("RPUSH l a {large} b {larger}"));
+        let (large, larger) = (format!("$20000|{large}"), format!("$40000|{larger}"));
+        assert_eq!(client.run("LRANGE l 0 -1"), format!("*4|$1|a|{large}|$1|b|{larger}"));
+        assert_eq!(client.run("LRANGE l 1 2"), format!("*2|{large}|$1|b"));
+        assert_eq!(client.run("LINDEX l -1"), larger);
+        assert_eq!(client.run("RPOP l"), larger);
+        assert_eq!(client.run("LINDEX l 1"), large);
+    }
+
+    #[test]
     fn encodings_follow_the_size_as_in_redis_7_2() {
         let mut client = Client::new();
         let element = "x".repeat(1000);
