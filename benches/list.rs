@@ -1,4 +1,5 @@
-//! What does one list command cost in process, without network, table and commit? A new root is made for each.
+//! What does one list command cost in process? First as whole commands, then the lists alone, without table and commit, but with a new root
+//! for each change.
 //!
 //!     cargo bench --bench list
 
@@ -6,6 +7,7 @@ mod support;
 
 use caswell::types::{Attempt, List, NewRoot, Side, View};
 use std::hint::black_box;
+use support::commands::Client;
 use support::{Value, report, timed};
 
 #[global_allocator]
@@ -39,7 +41,28 @@ fn pop(value: &mut Value, side: Side) {
     });
 }
 
+fn whole_commands() {
+    println!("-- whole commands");
+    for length in [10, 1000, 1_000_000] {
+        let mut client = Client::new();
+        (0..length).for_each(|_| client.run(&[b"RPUSH", b"key", ELEMENT]));
+        let mut pops = Vec::new();
+        report(&format!("LPUSH, {length} elements and more"), || {
+            let elapsed = timed(|| (0..1000).for_each(|_| client.run(&[b"LPUSH", b"key", ELEMENT])));
+            pops.push((1000, timed(|| (0..1000).for_each(|_| client.run(&[b"LPOP", b"key"])))));
+            (1000, elapsed)
+        });
+        let mut pops = pops.into_iter();
+        report(&format!("LPOP, {length} elements and more"), || pops.next().expect("as many samples"));
+        report(&format!("LRANGE 0 99, {length} elements"), || {
+            (1000, timed(|| (0..1000).for_each(|_| client.run(&[b"LRANGE", b"key", b"0", b"99"]))))
+        });
+    }
+}
+
 fn main() {
+    whole_commands();
+    println!("-- lists alone");
     let mut value = list_of(10);
     report("a new root for a list, without a change", || {
         let change = |_| _ = value.change(|root, _| _ = black_box(root));

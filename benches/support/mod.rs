@@ -1,6 +1,8 @@
 //! What the in-process benches share: medians of repeated samples, and a value that is replaced as a key's value is.
 #![allow(dead_code, reason = "each bench uses a part")]
 
+pub mod commands;
+
 use caswell::types::{Attempt, NewRoot};
 use std::time::Duration;
 
