@@ -70,6 +70,11 @@ impl Peer {
         assert!(stopped.is_none(), "{} stopped ({stopped:?}): {}", self.name, log());
     }
 
+    /// The path of its socket.
+    pub fn socket(&self) -> String {
+        self.directory.join("socket").to_str().expect("temporary folders have plain names").to_owned()
+    }
+
     /// A new connection.
     pub fn connect(&self) -> Client {
         Client::connect(&self.directory.join("socket")).unwrap_or_else(|error| panic!("{} is gone: {error}", self.name))
