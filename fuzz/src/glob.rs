@@ -53,12 +53,13 @@ fn one(pattern: &[u8], byte: u8, ignore_case: bool) -> (bool, usize) {
                     [] => return (found != negated, pattern.len()),
                     [b']', ..] => return (found != negated, at + 1),
                     [b'\\', literal, ..] => {
-                        found |= *literal == byte || (ignore_case && fold(*literal) == fold(byte));
+                        // Redis takes an escaped byte of a class exactly, even where case is ignored.
+                        found |= *literal == byte;
                         at += 2;
                     }
                     [from, b'-', to, ..] => {
-                        let (from, to) = (fold(*from), fold(*to));
-                        found |= (from.min(to)..=from.max(to)).contains(&fold(byte));
+                        // Redis turns a backwards range round before it folds the ends, so that `[Z-[]` holds nothing where case is ignored.
+                        found |= (fold(*from.min(to))..=fold(*from.max(to))).contains(&fold(byte));
                         at += 3;
                     }
                     [literal, ..] => {
