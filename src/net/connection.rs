@@ -38,7 +38,7 @@ use crate::command::{Context as CommandContext, dispatch};
 use crate::config::ClientClass;
 use crate::limits;
 use crate::resp::{DecodeLimits, Decoder, Reply};
-use crate::session::{Ending, Session};
+use crate::session::{Ending, ReplyMode, Session};
 use crate::sync::Ordering;
 
 /// A connection, and the future that serves it until it ends.
@@ -278,7 +278,9 @@ impl Connection {
             && self.session.ending == Ending::None
         {
             tracing::debug!("protocol error ({error:?}) from client {}", self.session.client.address);
-            error.write(reply);
+            if self.session.replies == ReplyMode::On {
+                error.write(reply);
+            }
             self.session.end(Ending::AfterReplies);
         }
         if self.session.ending != Ending::None {

@@ -2,7 +2,8 @@
 //!
 //! A command is a *multibulk* (`*2\r\n$3\r\nGET\r\n$1\r\nk\r\n`) or an *inline* line (`GET k\r\n`, with quotes and escapes). Nothing is
 //! copied: a [`Batch`] holds the place of each argument in the input. Quoted inline arguments are unescaped in place, which is
-//! possible because that never makes them longer.
+//! possible because that never makes them longer. Such a line cannot be decoded again, so it is always the first of its batch: the
+//! caller may stop before any other command of a batch and give it again, but never before the first.
 //!
 //! # Pieces
 //!
@@ -18,7 +19,7 @@
 use super::Reply;
 use crate::command::args::parse_integer;
 use crate::limits;
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 
 /// The place of one argument in the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,7 +177,7 @@ pub struct Decoded {
     pub consumed: usize,
     /// What stands behind the complete commands, if it can be no command.
     pub error: Option<ProtocolError>,
-    /// Whether decoding paused after [`DecodeLimits::commands_max`] commands, with more input to look at.
+    /// Whether decoding paused after [`DecodeLimits::commands_max`] commands, or before a line with quotes, with more input to look at.
     pub paused: bool,
 }
 
@@ -211,6 +212,8 @@ pub struct Decoder {
 /// Why decoding of one command ended without a command.
 enum Stop {
     Incomplete,
+    /// It is a line with quotes, and not the first command of its batch.
+    NotFirst,
     Error(ProtocolError),
 }
 
@@ -235,7 +238,7 @@ impl Decoder {
                 consumed = end;
                 continue;
             }
-            match self.resume(&mut input[consumed..], limits) {
+            match self.resume(&mut input[consumed..], limits, batch.is_empty()) {
                 Ok(end) => {
                     if !self.arguments.is_empty() {
                         batch.begin(consumed);
@@ -245,6 +248,10 @@ impl Decoder {
                     consumed += end;
                 }
                 Err(Stop::Incomplete) => break,
+                Err(Stop::NotFirst) => {
+                    self.reset();
+                    return Decoded { consumed, error: None, paused: true };
+                }
                 Err(Stop::Error(error)) => {
                     self.reset();
                     return Decoded { consumed, error: Some(error), paused: false };
@@ -272,8 +279,9 @@ impl Decoder {
         }
     }
 
-    /// Goes on with the unfinished command that `input` begins with; gives the offset of its end.
-    fn resume(&mut self, input: &mut [u8], limits: &DecodeLimits) -> Result<usize, Stop> {
+    /// Goes on with the unfinished command that `input` begins with; gives the offset of its end. `is_first` says whether it would be the
+    /// first of its batch.
+    fn resume(&mut self, input: &mut [u8], limits: &DecodeLimits, is_first: bool) -> Result<usize, Stop> {
         loop {
             self.state = match self.state {
                 State::Start => match input.first() {
@@ -284,6 +292,9 @@ impl Decoder {
                 State::Inline => {
                     let end = self.find_line_end(b'\n', input, ProtocolError::TooBigInline)?;
                     let line = &mut input[..end];
+                    if !is_first && memchr2(b'"', b'\'', line).is_some() {
+                        return Err(Stop::NotFirst);
+                    }
                     let length = line.strip_suffix(b"\r").map_or(line.len(), <[u8]>::len);
                     split_inline(&mut line[..length], &mut self.arguments)?;
                     return Ok(end + 1);
@@ -578,6 +589,21 @@ mod tests {
                 None => assert_eq!((commands.len(), error), (0, Some(ProtocolError::UnbalancedQuotes))),
             }
         }
+    }
+
+    #[test]
+    fn a_line_with_quotes_is_the_first_of_its_batch_and_what_precedes_it_may_be_given_again() {
+        let (mut decoder, mut batch) = (Decoder::default(), Batch::default());
+        let bytes = b"PING\r\nECHO \"a b\"\r\nECHO 'unpaired\r\n";
+        let mut input = bytes.to_vec();
+        let decoded = decoder.decode(&mut input, &OPEN, &mut batch);
+        assert_eq!(decoded, Decoded { consumed: 6, error: None, paused: true });
+        assert_eq!(input, bytes, "a caller that has run nothing may decode the same bytes again");
+        let decoded = decoder.decode(&mut input[6..], &OPEN, &mut batch);
+        assert_eq!(decoded, Decoded { consumed: 12, error: None, paused: true });
+        assert_eq!((batch.len(), batch.arguments(0)[1].of(&input[6..])), (1, &b"a b"[..]));
+        let decoded = decoder.decode(&mut input[18..], &OPEN, &mut batch);
+        assert_eq!((decoded.error, batch.len()), (Some(ProtocolError::UnbalancedQuotes), 0));
     }
 
     #[test]

@@ -65,6 +65,29 @@ fn large_arguments_arrive_in_pieces_and_large_values_leave_whole() {
 }
 
 #[test]
+fn quoted_lines_behind_replies_that_fill_the_buffer_are_understood() {
+    let server = TestServer::start("");
+    let mut client = server.connect();
+    let value = "v".repeat(100_000);
+    assert_eq!(client.command(&["SET", "large", &value]), ok());
+    client.send_bytes("GET large\r\n".repeat(300).as_bytes());
+    client.send_bytes(b"ECHO \"a b\"\r\nECHO '\\'c'\r\n");
+    for _ in 0..300 {
+        assert_eq!(client.read(), bulk(&value));
+    }
+    assert_eq!(client.read(), bulk("a b"));
+    assert_eq!(client.read(), bulk("'c"));
+}
+
+#[test]
+fn a_client_that_wants_no_replies_is_not_told_of_its_bad_request_either() {
+    let server = TestServer::start("");
+    let mut client = server.connect();
+    client.send_bytes(b"CLIENT REPLY OFF\r\nPING\r\n*1\r\n$-1\r\n");
+    assert_eq!(client.rest(), b"");
+}
+
+#[test]
 fn bytes_that_are_no_request_get_the_error_that_redis_gives_and_are_the_end() {
     let server = TestServer::start("");
     let long = "1".repeat(70_000);
