@@ -147,6 +147,9 @@ pub const OUTPUT_BYTES_MIN: usize = 64 * 1024;
 /// Output that may wait for all connections of a worker, beyond [`OUTPUT_BYTES_MIN`] for each, in bytes.
 pub const OUTPUT_POOL_BYTES: usize = 256 * 1024 * 1024;
 
+/// Time between two looks of a client that is read from no more at whether its share of the pool has grown, in milliseconds.
+pub const OUTPUT_SHARE_CHECK_INTERVAL_MS: u64 = 250;
+
 /// Slices that one system call writes.
 pub const WRITE_SLICES_MAX: usize = 64;
 

@@ -25,7 +25,7 @@ use std::future::Future;
 use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use tokio::io::ReadBuf;
@@ -56,6 +56,8 @@ pub struct Connection {
     output: Output,
     /// Runs while `output` is above the soft limit, and ends when it has been for too long.
     soft_limit: Option<Pin<Box<Sleep>>>,
+    /// Runs while `output` is above the client's share, and ends when it is time to look whether the share has grown.
+    share_check: Option<Pin<Box<Sleep>>>,
 }
 
 /// Why a connection ends at once.
@@ -98,6 +100,7 @@ impl Connection {
             has_more: false,
             output: Output::default(),
             soft_limit: None,
+            share_check: None,
         }
     }
 
@@ -118,9 +121,13 @@ impl Connection {
                 Ending::None => {}
             }
             if self.output.len() > self.worker.output_share() {
-                // `flush` has left the task's waker with the socket.
-                return Ok(Poll::Pending);
+                // `flush` has left the task's waker with the socket, for the case that the client reads.
+                if self.await_share(context).is_pending() {
+                    return Ok(Poll::Pending);
+                }
+                continue;
             }
+            self.share_check = None;
             if self.has_commands {
                 self.run_own(context)?;
             } else if self.read(context)?.is_pending() {
@@ -307,12 +314,23 @@ impl Connection {
             self.count_sent(sent);
         } else {
             self.output.push(reply);
+            self.session.client.sent(0, self.output.len(), self.output.chunks());
         }
         if reply.buffer().is_empty() && reply.capacity() > limits::REPLY_BYTES_KEPT {
             reply.take();
         }
         self.worker.output_changed(before, self.output.len());
         Ok(())
+    }
+
+    /// Ready when it is time to look at the share again: others that have left make it grow, and a client that sends its whole pipeline
+    /// before it reads would wait for ever.
+    fn await_share(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let period = Duration::from_millis(limits::OUTPUT_SHARE_CHECK_INTERVAL_MS);
+        let clock = self.share_check.get_or_insert_with(|| Box::pin(tokio::time::sleep(period)));
+        ready!(clock.as_mut().poll(context));
+        self.share_check = None;
+        Poll::Ready(())
     }
 
     /// Starts or stops the clock of the soft limit, and looks at it.

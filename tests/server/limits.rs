@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use crate::client::{Value, ok, request};
+use crate::client::{Value, bulk, ok, request};
 use crate::harness::{Directory, Process, TestServer, wait_until};
 
 #[test]
@@ -113,6 +113,31 @@ fn clients_that_never_read_are_bounded_and_delay_nobody() {
         assert_eq!(other.line("PING"), "+PONG");
         server.resident_kib() < before + 60 * 1024
     });
+}
+
+#[test]
+fn a_client_whose_share_others_had_used_up_goes_on_when_they_have_left() {
+    let server = TestServer::start("threads 1\n");
+    let mut other = server.connect();
+    assert_eq!(other.command(&["SET", "large", &"x".repeat(1_000_000)]), ok());
+    let asks = |count: usize, then: &[&str]| {
+        let mut client = server.connect();
+        client.send_bytes(&[request(&["GET", "large"]).repeat(count), request(then)].concat());
+        client
+    };
+    let greedy: Vec<_> = (0..3).map(|_| asks(1000, &["PING"])).collect();
+    let mut waiting_bytes = || {
+        let list = other.run("CLIENT LIST").text();
+        let figures = list.split(" omem=").skip(1).filter_map(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+        figures.sum::<u64>()
+    };
+    wait_until("the greedy use up most of the pool", || waiting_bytes() > 180_000_000);
+    // Sends everything before it reads, and has room for all its replies only once the greedy have left.
+    let _patient = asks(100, &["SET", "done", "yes"]);
+    wait_until("the patient one has begun", || waiting_bytes() > 210_000_000);
+    drop(greedy);
+    let mut other = server.connect();
+    wait_until("the patient one has gone on", || other.command(&["GET", "done"]) == bulk("yes"));
 }
 
 #[test]
