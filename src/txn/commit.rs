@@ -210,12 +210,14 @@ impl Transaction<'_> {
         let committed = record.commit();
         worker.statistics().multi_commits.add(u64::from(committed));
         release(&record);
+        // In the order of the claims, so that one pass over both finds them.
+        let mut queued = queued.iter().peekable();
         for (claim, position) in record.claims().zip(order) {
             let opened = &mut opened[*position as usize];
             let table = worker.store().table(usize::from(opened.database), pin);
             // SAFETY: the claim's entry was found in the table under the pin that still stands.
             let entry = unsafe { claim.entry.as_ref() };
-            if queued.contains(&NonNull::from(claim)) {
+            if queued.next_if(|one| **one == NonNull::from(claim)).is_some() {
                 worker.after_delete(table, entry, Word::VACANT, if committed { stamp } else { 0 }, pin);
             }
             if committed {
