@@ -132,12 +132,6 @@ pub const REPLY_BYTES_PAUSE: usize = pick(128 * 1024, 1024);
 /// Bytes of room that a worker's reply buffer keeps from one batch to the next.
 pub const REPLY_BYTES_KEPT: usize = 4 * REPLY_BYTES_PAUSE;
 
-/// Batches that a worker must have run since it last had nothing to do, for it to expect more at once.
-pub const BUSY_BATCHES_MIN: u32 = 2;
-
-/// Times that such a worker offers the processor to others before it sleeps.
-pub const YIELDS_BEFORE_SLEEP: u32 = 2;
-
 /// Output of a connection that waits is gathered in chunks of this many bytes.
 pub const OUTPUT_CHUNK_BYTES: usize = 16 * 1024;
 

@@ -33,7 +33,7 @@ use tokio::time::Sleep;
 
 use super::output::Output;
 use super::stream::Stream;
-use super::worker::{Scratch, Worker, note_batch};
+use super::worker::{Scratch, Worker};
 use crate::command::{Context as CommandContext, dispatch};
 use crate::config::ClientClass;
 use crate::limits;
@@ -264,7 +264,6 @@ impl Connection {
         let mut consumed = decoded.consumed;
         self.has_commands = decoded.paused;
         if !batch.is_empty() {
-            note_batch();
             reply.set_protocol(self.session.protocol());
             let mut commands = CommandContext {
                 table: &server.table,

@@ -17,7 +17,7 @@ use crate::server::statistics::Counters;
 use crate::server::{ClientInfo, Server};
 use crate::session::Session;
 use crate::store;
-use crate::sync::{Arc, AtomicUsize, Ordering, thread};
+use crate::sync::{Arc, AtomicUsize, Ordering};
 use crate::txn;
 
 /// What the connections of one worker share. It stays on its thread.
@@ -112,12 +112,7 @@ pub struct Start {
 /// # Errors
 /// If the system has no room for another event queue, or the store none for another worker.
 pub fn run(start: Start, extra: impl Future<Output = ()> + 'static) -> std::io::Result<()> {
-    let mut builder = runtime::Builder::new_current_thread();
-    builder.enable_all();
-    if start.load.len() > 1 {
-        builder.on_thread_park(yield_before_sleep);
-    }
-    let runtime = builder.build_local(runtime::LocalOptions::default())?;
+    let runtime = runtime::Builder::new_current_thread().enable_all().build_local(runtime::LocalOptions::default())?;
     let store = store::Worker::register(&start.server.store)
         .ok_or_else(|| std::io::Error::other("the store has no room for another worker"))?;
     let worker = Rc::new(Worker {
@@ -139,32 +134,6 @@ pub fn run(start: Start, extra: impl Future<Output = ()> + 'static) -> std::io::
     // Ends all tasks, and so closes all connections, before the worker leaves the store.
     drop(runtime);
     Ok(())
-}
-
-thread_local! {
-    /// Batches that this thread has run since it last had nothing to do.
-    static BATCHES: Cell<u32> = const { Cell::new(0) };
-}
-
-/// Notes that a batch of some connection was run, for [`yield_before_sleep`].
-#[inline]
-pub fn note_batch() {
-    BATCHES.set(BATCHES.get() + 1);
-}
-
-/// Called when the thread has nothing to do. If several connections are busy, more requests will arrive within microseconds, and to
-/// sleep and be woken costs more than the requests do; so the processor is offered to others first, clients on this machine among them.
-///
-/// Two workers, fifty clients without pipelining, two busy cores; processor time per request beside Valkey's single thread (GET, SET):
-/// 1.22 and 1.32 without this, 1.17 and 1.07 with one yield, 1.00 and 1.01 with three. Tried as well: all clients on one worker (0.92
-/// and 1.01, but it leaves cores idle), a pause of 20 microseconds before every wait (1.10 and 1.19, and every client waits for it).
-/// A single busy client is not delayed: its thread sleeps at once.
-fn yield_before_sleep() {
-    if BATCHES.take() >= limits::BUSY_BATCHES_MIN {
-        for _ in 0..limits::YIELDS_BEFORE_SLEEP {
-            thread::yield_now();
-        }
-    }
 }
 
 /// Starts a task for each socket that is dealt to this worker.
