@@ -12,8 +12,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// One connection.
 pub struct Client {
-    stream: BufReader<UnixStream>,
+    stream: BufReader<Socket>,
     closed: bool,
+}
+
+/// A Unix socket whose last replies are read even if the server closed it with our bytes unread: the system then reports a reset once, before
+/// the replies that wait.
+struct Socket(UnixStream);
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        match self.0.read(buffer) {
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => self.0.read(buffer),
+            other => other,
+        }
+    }
 }
 
 /// The bytes of a command line on the wire.
@@ -33,7 +46,7 @@ impl Client {
         let stream = UnixStream::connect(path)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         stream.set_write_timeout(Some(PATIENCE))?;
-        Ok(Self { stream: BufReader::with_capacity(1 << 16, stream), closed: false })
+        Ok(Self { stream: BufReader::with_capacity(1 << 16, Socket(stream)), closed: false })
     }
 
     /// Whether the server has closed the connection.
@@ -54,7 +67,7 @@ impl Client {
 
     /// Sends bytes. A server that closes meanwhile shows when its replies are read.
     pub fn send(&mut self, bytes: &[u8]) {
-        if self.stream.get_mut().write_all(bytes).is_err() {
+        if self.stream.get_mut().0.write_all(bytes).is_err() {
             self.closed = true;
         }
     }
