@@ -594,9 +594,9 @@ fn pexpiretime(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> 
     reply_deadline(tx, args, reply, |deadline| deadline)
 }
 
-/// Rounds to whole seconds, half up.
+/// Rounds to whole seconds, half up; in more bits, since the latest deadline rounds up too.
 fn to_seconds(milliseconds: i64) -> i64 {
-    milliseconds.saturating_add(500) / 1000
+    ((i128::from(milliseconds) + 500) / 1000) as i64
 }
 
 /// Answers with what `show` makes of the key's deadline, -1 where it has none, -2 where there is no key.
