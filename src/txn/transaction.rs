@@ -92,8 +92,8 @@ pub struct Transaction<'w> {
     pub(super) elder: Option<Box<Record>>,
     /// An opened key could not be read because the elder holds it: the attempt is void.
     pub(super) elder_holds: bool,
-    /// A hash computed ahead of the command, with the address of the key's bytes.
-    hint: Option<(*const u8, u64)>,
+    /// A hash computed ahead of the command, with the place of the key's bytes.
+    hint: Option<(*const [u8], u64)>,
 }
 
 impl<'w> Transaction<'w> {
@@ -248,10 +248,10 @@ impl<'w> Transaction<'w> {
         self.section.worker().store().table(database, self.section.pin())
     }
 
-    /// Gives the hash of a key that the next command will open, if its bytes lie at the same address.
+    /// Gives the hash of a key that the next command will open, if it is the very same slice.
     #[inline]
     pub fn hint(&mut self, key: &[u8], hash: u64) {
-        self.hint = Some((key.as_ptr(), hash));
+        self.hint = Some((std::ptr::from_ref(key), hash));
     }
 
     /// Opens a key of the client's database. The same key always gives the same id. An expired value is deleted first.
@@ -264,7 +264,7 @@ impl<'w> Transaction<'w> {
     #[inline]
     pub fn open_in(&mut self, database: usize, key: &[u8]) -> KeyId {
         let hash = match self.hint {
-            Some((address, hash)) if address == key.as_ptr() => hash,
+            Some((place, hash)) if std::ptr::eq(place, key) => hash,
             _ => self.section.worker().store().hash(key),
         };
         let position = self.scratch.opened.len();

@@ -10,7 +10,7 @@ use caswell::config::Settings;
 use caswell::config::load::{Sources, load};
 use caswell::net::{Listeners, serve};
 use caswell::server::{Server, ShutdownRequest};
-use caswell::sync::{Arc, thread};
+use caswell::sync::{Arc, thread, wait};
 
 use crate::client::Client;
 
@@ -20,13 +20,13 @@ const DEADLINE: Duration = Duration::from_secs(20);
 /// Waits until `condition` gives something.
 pub fn wait_for<T>(what: &str, mut condition: impl FnMut() -> Option<T>) -> T {
     let began = Instant::now();
-    loop {
-        if let Some(found) = condition() {
-            return found;
-        }
-        assert!(began.elapsed() < DEADLINE, "waited in vain for {what}");
-        thread::sleep(Duration::from_millis(5));
-    }
+    let mut found = None;
+    wait(|| {
+        found = condition();
+        assert!(found.is_some() || began.elapsed() < DEADLINE, "waited in vain for {what}");
+        found.is_some()
+    });
+    found.expect("the wait ended")
 }
 
 /// Waits until `condition` holds.
