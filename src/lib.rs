@@ -24,6 +24,8 @@ pub mod resp;
 
 pub mod command;
 
+pub mod pubsub;
+
 // The server around it.
 pub mod config;
 #[cfg(feature = "server")]

@@ -144,6 +144,16 @@ pub const OUTPUT_POOL_BYTES: usize = 256 * 1024 * 1024;
 /// Time between two looks of a client that is read from no more at whether its share of the pool has grown, in milliseconds.
 pub const OUTPUT_SHARE_CHECK_INTERVAL_MS: u64 = 250;
 
+/// Messages that may wait for one subscriber, and output that waits with them, in bytes, where `client-output-buffer-limit` sets no limit or a
+/// larger one.
+pub const OUTBOX_BYTES_MAX: u64 = 1 << 30;
+
+/// Subscriptions of one client.
+pub const SUBSCRIPTIONS_MAX: usize = 1 << 20;
+
+/// Locks that the channels are divided over.
+pub const PUBSUB_STRIPES: usize = pick(256, 2);
+
 /// Slices that one system call writes.
 pub const WRITE_SLICES_MAX: usize = 64;
 

@@ -1,10 +1,11 @@
 //! What a command about the client or the server may touch.
 
 use super::table::Table;
+use crate::resp::Reply;
 use crate::server::Server;
 use crate::session::Session;
 use crate::store::Worker;
-use crate::sync::Arc;
+use crate::sync::{Arc, Ordering};
 
 /// Handed to every [`Handler::Server`](super::spec::Handler::Server) function. Such a command runs once, on its client's worker.
 pub struct Context<'a> {
@@ -21,6 +22,23 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
+    /// Puts before all that follows what other workers, or this command, have told the client.
+    pub fn deliver(&mut self, reply: &mut Reply) {
+        self.session.messages.deliver(reply, usize::MAX);
+        reply.keep();
+    }
+
+    /// Ends all of the client's subscriptions, and that it is shown commands; what came by them before is put into `reply`.
+    pub fn stop_listening(&mut self, reply: &mut Reply) {
+        let client = self.session.client.clone();
+        self.session.change_subscriptions(|subscriptions| self.server.hub.leave(subscriptions, &client.outbox));
+        // Relaxed: a flag that its own worker alone changes.
+        if client.is_monitor.swap(false, Ordering::Relaxed) {
+            self.server.monitors.remove(&client.outbox);
+        }
+        self.deliver(reply);
+    }
+
     /// Whether the client has shown who it is, or need not while no password is set.
     #[inline]
     pub fn authenticated(&self) -> bool {

@@ -1,5 +1,5 @@
 //! Dispatch: runs the commands of one batch in order. The only place that knows what surrounds a command: look-up, arity, authentication, the
-//! retry loop, statistics, which replies are wanted.
+//! retry loop, statistics, which replies are wanted, who watches.
 //!
 //! A batch is taken in slices of [`BATCH_COMMANDS_MAX`] commands. A slice is looked up whole, the keys are hashed, and
 //! their memory is asked for in three rounds (bucket heads, entries, roots) before the first command runs, so that the waits for memory overlap:
@@ -13,11 +13,15 @@ use super::spec::{Flags, Handler};
 use super::table::Command;
 use crate::config::Settings;
 use crate::limits::{self, BATCH_COMMANDS_MAX};
+use crate::pubsub::monitor_line;
 use crate::resp::{Batch, Mark, Reply};
 use crate::server::statistics::BatchTimer;
-use crate::session::{Ending, ReplyMode};
+use crate::server::{ClientInfo, Server};
+use crate::session::{Ending, ReplyMode, Session};
+use crate::store::Worker;
 use crate::sync::Ordering;
-use crate::txn::{RuntimeLimits, Transaction};
+use crate::txn::{EventClass, RuntimeLimits, Transaction};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A data command's first key, hashed ahead.
 #[derive(Clone, Copy)]
@@ -41,6 +45,7 @@ pub fn execute_batch(context: &mut Context<'_>, input: &[u8], batch: &Batch, rep
     let client = context.session.client.clone();
     let mut timer = server.statistics.begin_batch(client.worker, server.settings.latency_tracking.get());
     let limits = RuntimeLimits::from(&server.settings);
+    context.worker.want_expired(limits.events.meets(EventClass::EXPIRED));
     let mut items = Vec::with_capacity(8);
     let mut executed = 0;
     while executed < batch.len() && context.session.ending == Ending::None {
@@ -50,7 +55,8 @@ pub fn execute_batch(context: &mut Context<'_>, input: &[u8], batch: &Batch, rep
         let slice = executed..batch.len().min(executed + BATCH_COMMANDS_MAX);
         let memory_is_full = server.memory_is_full();
         let (items, timer) = (&mut items, &mut timer);
-        let mut slice = Slice { input, batch, first: slice.start, items, limits, memory_is_full, timer };
+        let first = slice.start;
+        let mut slice = Slice { input, batch, first, items, limits, memory_is_full, timer, monitored: false };
         executed += slice.run(context, reply);
     }
     // Relaxed, both: a figure for CLIENT LIST, written by this connection's worker only.
@@ -70,6 +76,8 @@ struct Slice<'a, 'i, 't> {
     /// Whether commands that may need more memory are refused.
     memory_is_full: bool,
     timer: &'a mut BatchTimer<'t>,
+    /// Whether somebody watches all commands.
+    monitored: bool,
 }
 
 impl<'i> Slice<'_, 'i, '_> {
@@ -89,7 +97,8 @@ impl<'i> Slice<'_, 'i, '_> {
         }
         let mut position = 0;
         while position < count && context.session.ending == Ending::None {
-            let data = match context.authenticated() {
+            self.monitored = context.server.monitors.any();
+            let data = match context.authenticated() && !context.session.is_only_subscriber() {
                 true => prepared[position..].iter().take_while(|one| self.runs_as_data(one)).count(),
                 false => 0,
             };
@@ -131,7 +140,6 @@ impl<'i> Slice<'_, 'i, '_> {
             hashes().for_each(|hash| table.prefetch_entry(hash, pin));
             hashes().for_each(|hash| table.prefetch_root(hash, pin));
         }
-        let replies = &mut context.session.replies;
         for (offset, one) in prepared.iter().enumerate() {
             let Some(command) = one.command else { continue };
             let Handler::Data(handler) = command.row.handler else { continue };
@@ -146,7 +154,16 @@ impl<'i> Slice<'_, 'i, '_> {
                 }
                 handler(tx, &args, reply)
             });
-            finish(replies, self.timer, command, result, mark, reply);
+            finish(&mut context.session.replies, self.timer, command, result, mark, reply);
+            if self.limits.events != EventClass::default() {
+                publish_events(context.server, context.worker, &context.session.client, &mut tx);
+                deliver(context.session, reply);
+            }
+            if self.monitored {
+                let args = self.arguments(position + offset);
+                show_to_monitors(context.server, &context.session.client, tx.database(), command, &args);
+                deliver(context.session, reply);
+            }
         }
         drop(tx);
         if let Some(command) = prepared.last().and_then(|one| one.command) {
@@ -184,18 +201,27 @@ impl<'i> Slice<'_, 'i, '_> {
             self.timer.statistics().count_rejected(command.index);
             return refuse(context, self.timer, CommandError::OUT_OF_MEMORY, mark, reply);
         }
+        if context.session.is_only_subscriber() && !is_for_subscribers(command) {
+            self.timer.statistics().count_rejected(command.index);
+            return refuse(context, self.timer, only_for_subscribers(command), mark, reply);
+        }
         note_last_command(context, command);
         self.timer.command_starts(command.index, command.is_quick);
         let args = self.arguments(position);
         let result = match command.row.handler {
             Handler::Server(handler) => handler(context, &args, reply),
             Handler::Data(_) => {
-                unreachable!("run_data runs those of clients that are authenticated, while there is memory")
+                unreachable!("run_data runs those that were not refused above")
             }
             // A container without a subcommand: its arity has refused that, but for COMMAND, which has a handler.
             Handler::Container => Err(CommandError::wrong_arity(&command.full_name)),
         };
         finish(&mut context.session.replies, self.timer, command, result, mark, reply);
+        if self.monitored {
+            let args = self.arguments(position);
+            show_to_monitors(context.server, &context.session.client, context.session.database(), command, &args);
+        }
+        deliver(context.session, reply);
     }
 }
 
@@ -210,7 +236,7 @@ fn finish(
     reply: &mut Reply,
 ) {
     if let Err(error) = result {
-        reply.rewind(mark);
+        reply.withdraw(mark);
         reply.error(&error);
         timer.statistics().count_failed(command.index);
         timer.statistics().count_error(error.code);
@@ -239,12 +265,73 @@ fn withhold(replies: &mut ReplyMode, mark: Mark, reply: &mut Reply) {
         ReplyMode::SkipNext => return *replies = ReplyMode::Skip,
         ReplyMode::Skip => ReplyMode::On,
     };
-    reply.rewind(mark);
+    reply.withdraw(mark);
 }
 
 fn note_last_command(context: &Context<'_>, command: &Command) {
     // Relaxed: a figure for CLIENT LIST.
     context.session.client.last_command.store(command.index as u32 + 1, Ordering::Relaxed);
+}
+
+/// Publishes what the commands run so far have done to keys, and which keys they found expired.
+#[cold]
+fn publish_events(server: &Server, worker: &Worker, client: &ClientInfo, tx: &mut Transaction<'_>) {
+    for events in [worker.take_expired(), tx.take_events()].into_iter().flatten() {
+        server.publish_events(client.worker, &events);
+    }
+}
+
+/// What a command has told its own client follows its reply, before the next command's.
+#[inline]
+fn deliver(session: &mut Session, reply: &mut Reply) {
+    if !session.messages.is_empty() {
+        session.messages.deliver(reply, usize::MAX);
+        reply.keep();
+    }
+}
+
+/// Shows a command to those who watch, once it has run; secrets and commands of administration are not for them.
+#[cold]
+fn show_to_monitors(server: &Server, client: &ClientInfo, database: usize, command: &Command, args: &Args<'_>) {
+    if command.row.flags.has(Flags::SKIP_MONITOR) || command.row.flags.has(Flags::ADMIN) {
+        return;
+    }
+    let secret = |index: usize| match command.row.name {
+        "auth" => index > 0,
+        // The name and the password stand after AUTH, which stands after the version.
+        "hello" => (1..=2).any(|distance| index > 1 + distance && args.is(index - distance, "auth")),
+        _ => false,
+    };
+    let shown = |index| if secret(index) { &b"(redacted)"[..] } else { args.at(index) };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let unix = client.is_unix.then(|| format!("unix:{}", client.address.trim_end_matches(":0")));
+    let source = unix.as_deref().unwrap_or(&client.address);
+    let line = monitor_line(now, database, source, (0..args.len()).map(shown));
+    server.show_to_monitors(client.worker, &line);
+}
+
+/// Whether a subscriber that speaks RESP2 may use it.
+fn is_for_subscribers(command: &Command) -> bool {
+    const NAMES: [&str; 9] = [
+        "subscribe",
+        "psubscribe",
+        "ssubscribe",
+        "unsubscribe",
+        "punsubscribe",
+        "sunsubscribe",
+        "ping",
+        "quit",
+        "reset",
+    ];
+    NAMES.contains(&&*command.full_name)
+}
+
+#[cold]
+fn only_for_subscribers(command: &Command) -> CommandError {
+    CommandError::owned(format!(
+        "Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+        command.full_name
+    ))
 }
 
 fn needs_memory(command: &Command) -> bool {
@@ -265,6 +352,7 @@ impl From<&Settings> for RuntimeLimits {
             lfu: policy.is_lfu(),
             lfu_decay_minutes: settings.lfu_decay_time.get(),
             lfu_log_factor: settings.lfu_log_factor.get(),
+            events: EventClass::wanted(settings.notify_keyspace_events.get()),
             shared_integers: settings.maxmemory.get() == 0 || !(policy.is_lfu() || policy.is_lru()),
         }
     }

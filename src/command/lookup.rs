@@ -1,7 +1,7 @@
 //! Opening keys as Redis looks them up: what counts for INFO's hits and misses, and what counts as use.
 
 use super::args::Args;
-use crate::txn::{KeyId, Transaction};
+use crate::txn::{EventClass, KeyId, Transaction};
 
 /// Opens a key to read and use its value: counts a hit or a miss, and marks the value as used.
 #[inline]
@@ -11,6 +11,8 @@ pub fn read(tx: &mut Transaction<'_>, key: &[u8]) -> KeyId {
     tx.count_lookup(hit);
     if hit {
         tx.touch(id);
+    } else {
+        tx.notify(EventClass::MISS, "keymiss", id);
     }
     id
 }
@@ -30,6 +32,15 @@ pub fn write_in(tx: &mut Transaction<'_>, database: usize, key: &[u8]) -> KeyId 
 
 /// Opens a key to look at it: counts a hit or a miss.
 pub fn peek(tx: &mut Transaction<'_>, key: &[u8]) -> KeyId {
+    let id = inspect(tx, key);
+    if tx.root(id).is_none() {
+        tx.notify(EventClass::MISS, "keymiss", id);
+    }
+    id
+}
+
+/// As [`peek`], and a miss is no event.
+pub fn inspect(tx: &mut Transaction<'_>, key: &[u8]) -> KeyId {
     let id = tx.open(key);
     let hit = tx.root(id).is_some();
     tx.count_lookup(hit);

@@ -14,6 +14,12 @@
 //! costs its task and its [`ClientInfo`](crate::server::ClientInfo) and nothing else. A large argument (its length is known) is read
 //! straight into a buffer of its own: of exactly its size up to [`limits::INPUT_BYTES_AHEAD`], of at most twice what has arrived beyond.
 //!
+//! # Messages
+//!
+//! What other workers have to tell the client waits in its [outbox](crate::pubsub::Outbox) and becomes output when everything before it has
+//! left, so that a message takes no memory of its own for each subscriber that is slow. Commands that must come after earlier messages (those
+//! that end a subscription) put them before their replies.
+//!
 //! # Clients that do not read
 //!
 //! What the socket does not take waits in `output`, and the client may go on sending: a client that first sends its whole pipeline
@@ -35,7 +41,6 @@ use super::output::Output;
 use super::stream::Stream;
 use super::worker::{Scratch, Worker};
 use crate::command::{Context as CommandContext, dispatch};
-use crate::config::ClientClass;
 use crate::limits;
 use crate::resp::{DecodeLimits, Decoder, Reply};
 use crate::session::{Ending, ReplyMode, Session};
@@ -79,7 +84,7 @@ impl Future for Connection {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let connection = self.get_mut();
-        connection.session.client.set_waker(context.waker());
+        connection.session.client.outbox.set_waker(context.waker());
         match connection.serve(context) {
             Ok(poll) => poll,
             Err(Closed::ByPeer | Closed::ByUs) => Poll::Ready(()),
@@ -106,6 +111,7 @@ impl Connection {
 
     /// Takes turns until there is nothing to do (pending), until it is others' turn (pending, but awake), or to the end.
     fn serve(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, Closed> {
+        let mut delivered = false;
         loop {
             if self.session.client.is_killed() {
                 return Err(Closed::ByUs);
@@ -128,6 +134,16 @@ impl Connection {
                 continue;
             }
             self.share_check = None;
+            if flushed.is_ready() && !self.session.messages.is_empty() {
+                if delivered {
+                    // Others first. What woke this task is over, so it wakes itself.
+                    context.waker().wake_by_ref();
+                    return Ok(Poll::Pending);
+                }
+                delivered = true;
+                self.deliver(context)?;
+                continue;
+            }
             if self.has_commands {
                 self.run_own(context)?;
             } else if self.read(context)?.is_pending() {
@@ -155,6 +171,17 @@ impl Connection {
             Poll::Ready(result) => result.map(Poll::Ready).map_err(Closed::from),
             Poll::Pending => Ok(Poll::Pending),
         }
+    }
+
+    /// Sends some messages, or queues what the socket does not take of them.
+    fn deliver(&mut self, context: &mut Context<'_>) -> Result<(), Closed> {
+        let worker = self.worker.clone();
+        let mut scratch = worker.scratch();
+        let reply = &mut scratch.reply;
+        reply.clear();
+        reply.set_protocol(self.session.protocol());
+        self.session.messages.deliver(reply, limits::REPLY_BYTES_PAUSE);
+        self.send(context, reply)
     }
 
     /// Reads once and runs what is complete.
@@ -303,7 +330,7 @@ impl Connection {
             return Ok(());
         }
         let before = self.output.len();
-        let limit = self.worker.server().settings.output_limit(ClientClass::Normal);
+        let limit = self.worker.server().settings.output_limit(self.session.class());
         let hard = limit.hard.get() as usize;
         if hard > 0 && before + reply.len() > hard {
             return self.output_limit_reached();
@@ -334,9 +361,9 @@ impl Connection {
 
     /// Starts or stops the clock of the soft limit, and looks at it.
     fn check_soft_limit(&mut self, context: &mut Context<'_>) -> Result<(), Closed> {
-        let limit = self.worker.server().settings.output_limit(ClientClass::Normal);
+        let limit = self.worker.server().settings.output_limit(self.session.class());
         let soft = limit.soft.get() as usize;
-        if soft == 0 || self.output.len() <= soft {
+        if soft == 0 || self.session.client.output_buffer() <= soft {
             self.soft_limit = None;
             return Ok(());
         }
@@ -388,6 +415,12 @@ impl Drop for Connection {
     fn drop(&mut self) {
         self.worker.output_changed(self.output.len(), 0);
         self.worker.connection_closed();
-        self.worker.server().clients.remove(self.session.client.id);
+        let server = self.worker.server();
+        let client = self.session.client.clone();
+        self.session.change_subscriptions(|subscriptions| server.hub.leave(subscriptions, &client.outbox));
+        if client.is_monitor() {
+            server.monitors.remove(&client.outbox);
+        }
+        server.clients.remove(self.session.client.id);
     }
 }

@@ -18,7 +18,7 @@ use crate::server::{ClientInfo, Server};
 use crate::session::Session;
 use crate::store;
 use crate::sync::{Arc, AtomicUsize, Ordering};
-use crate::txn;
+use crate::txn::{self, EventClass};
 
 /// What the connections of one worker share. It stays on its thread.
 pub struct Worker {
@@ -161,7 +161,16 @@ async fn keep_house(worker: Rc<Worker>) {
     let mut trim = Trim::default();
     loop {
         interval.tick().await;
-        while worker.store.tick() {
+        let events = EventClass::wanted(worker.server.settings.notify_keyspace_events.get());
+        worker.store.want_expired(events.meets(EventClass::EXPIRED));
+        loop {
+            let more = worker.store.tick();
+            if let Some(expired) = worker.store.take_expired() {
+                worker.server.publish_events(worker.index, &expired);
+            }
+            if !more {
+                break;
+            }
             task::yield_now().await;
         }
         trim.tick();
@@ -180,7 +189,9 @@ async fn close_idle(worker: Rc<Worker>) {
         }
         let own = |client: &Arc<ClientInfo>| client.worker == worker.index;
         for client in worker.server.clients.snapshot().into_iter().filter(own) {
-            if client.idle() > Duration::from_secs(u64::from(seconds)) {
+            // Those who listen are silent by nature.
+            let listens = client.is_subscriber() || client.is_monitor();
+            if !listens && client.idle() > Duration::from_secs(u64::from(seconds)) {
                 tracing::debug!("closing idle client {}", client.address);
                 client.kill();
             }

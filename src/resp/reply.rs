@@ -1,6 +1,7 @@
 //! The encoder: one growing buffer of replies in either protocol version, with large payload chunks kept by reference.
 
 use crate::command::error::CommandError;
+use crate::limits::ROPE_THRESHOLD_BYTES;
 use bytes::Bytes;
 
 /// The protocol version a client speaks.
@@ -23,7 +24,7 @@ pub struct Segment {
 }
 
 /// A place in the reply to go back to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Mark {
     buffer: usize,
     segments: usize,
@@ -35,12 +36,14 @@ pub struct Reply {
     buffer: Vec<u8>,
     segments: Vec<Segment>,
     protocol: Protocol,
+    /// What stands before this is no reply to the present command.
+    kept: Mark,
 }
 
 impl Reply {
     /// An empty reply buffer for a client that speaks `protocol`.
     pub fn new(protocol: Protocol) -> Self {
-        Self { buffer: Vec::new(), segments: Vec::new(), protocol }
+        Self { protocol, ..Self::default() }
     }
 
     /// The protocol version replies are encoded in.
@@ -100,10 +103,12 @@ impl Reply {
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.segments.clear();
+        self.kept = Mark::default();
     }
 
     /// Takes the buffer and the segments out, leaving an empty reply.
     pub fn take(&mut self) -> (Vec<u8>, Vec<Segment>) {
+        self.kept = Mark::default();
         (std::mem::take(&mut self.buffer), std::mem::take(&mut self.segments))
     }
 
@@ -124,6 +129,17 @@ impl Reply {
     pub fn rewind(&mut self, mark: Mark) {
         self.buffer.truncate(mark.buffer);
         self.segments.truncate(mark.segments);
+    }
+
+    /// Says that what was written so far is not the reply to the present command (messages, confirmations of subscriptions), and so is to leave
+    /// even where a reply is not wanted.
+    pub fn keep(&mut self) {
+        self.kept = self.mark();
+    }
+
+    /// Takes back the reply to the present command, which began at `mark`.
+    pub fn withdraw(&mut self, mark: Mark) {
+        self.rewind(mark.max(self.kept));
     }
 
     /// What was written since `mark`, without payloads by reference.
@@ -258,6 +274,20 @@ impl Reply {
     /// Begins an out-of-band push (an array in RESP2).
     pub fn push(&mut self, length: usize) {
         self.header(if self.is_resp3() { b'>' } else { b'*' }, length as i64);
+    }
+
+    /// A whole message that was encoded ahead for clients of either protocol, as a RESP3 push: in RESP2 its first byte makes it an array.
+    /// A long one leaves by reference.
+    pub fn pushed(&mut self, mut message: Bytes) {
+        if !self.is_resp3() && message.first() == Some(&b'>') {
+            self.buffer.push(b'*');
+            bytes::Buf::advance(&mut message, 1);
+        }
+        if message.len() < ROPE_THRESHOLD_BYTES {
+            self.buffer.extend_from_slice(&message);
+        } else {
+            self.bulk_shared(message);
+        }
     }
 
     /// A truth value: `#t`/`#f`, or an integer in RESP2.

@@ -3,12 +3,12 @@
 //! The connection's worker is the only writer of a client's figures; CLIENT LIST, INFO and CLIENT KILL read them from any
 //! worker. Figures are stored with relaxed order: each stands for itself, and a reader may see some of them a batch late.
 
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
-use std::task::Waker;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::config::Allow;
-use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+use crate::pubsub::{Outbox, Topic};
+use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The connected clients by id.
 #[derive(Default)]
@@ -99,8 +99,6 @@ pub struct ClientInfo {
     pub query_buffer: AtomicUsize,
     /// Room left in the input buffer, in bytes.
     pub query_buffer_free: AtomicUsize,
-    /// Bytes of output that wait for the socket.
-    pub output_buffer: AtomicUsize,
     /// Number of chunks that these bytes are in.
     pub output_chunks: AtomicUsize,
     /// Bytes read from it since it connected.
@@ -113,8 +111,12 @@ pub struct ClientInfo {
     pub no_evict: AtomicBool,
     /// CLIENT NO-TOUCH.
     pub no_touch: AtomicBool,
-    killed: AtomicBool,
-    waker: OnceLock<Waker>,
+    /// How many channels, patterns and shard channels it has subscribed to.
+    pub subscriptions: [AtomicUsize; 3],
+    /// Whether it is shown every command (MONITOR).
+    pub is_monitor: AtomicBool,
+    /// What other workers have to tell it.
+    pub outbox: Arc<Outbox>,
 }
 
 impl ClientInfo {
@@ -135,32 +137,21 @@ impl ClientInfo {
             last_command: AtomicU32::new(0),
             query_buffer: AtomicUsize::new(0),
             query_buffer_free: AtomicUsize::new(0),
-            output_buffer: AtomicUsize::new(0),
             output_chunks: AtomicUsize::new(0),
             input_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
             commands: AtomicU64::new(0),
             no_evict: AtomicBool::new(false),
             no_touch: AtomicBool::new(false),
-            killed: AtomicBool::new(false),
-            waker: OnceLock::new(),
+            subscriptions: Default::default(),
+            is_monitor: AtomicBool::new(false),
+            outbox: Arc::default(),
         }
     }
 
     /// The labels, to be read or changed for a moment (never across an await).
     pub fn labels(&self) -> MutexGuard<'_, ClientLabels> {
         self.labels.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Says which task serves this client, so that [`kill`](Self::kill) can wake it. The first call counts: a task keeps its waker.
-    #[inline]
-    pub fn set_waker(&self, waker: &Waker) {
-        if self.waker.get().is_none() {
-            let _ = self.waker.set(waker.clone());
-            // SeqCst: pairs with the fence in `kill`. Of the two, one is first: either the killer finds the waker, or the look at the
-            // flag that follows this call finds it raised.
-            fence(Ordering::SeqCst);
-        }
     }
 
     /// Whether it is connected from this machine.
@@ -179,20 +170,35 @@ impl ClientInfo {
 
     /// Asks the task that serves this client to close it.
     pub fn kill(&self) {
-        // Release: pairs with the acquire load in `is_killed`; what the killer did before is visible to the closing task.
-        self.killed.store(true, Ordering::Release);
-        // SeqCst: pairs with the fence in `set_waker`.
-        fence(Ordering::SeqCst);
-        if let Some(waker) = self.waker.get() {
-            waker.wake_by_ref();
-        }
+        self.outbox.close();
     }
 
     /// Whether somebody asked for this client to be closed.
     #[inline]
     pub fn is_killed(&self) -> bool {
-        // Acquire: pairs with the release store in `kill`.
-        self.killed.load(Ordering::Acquire)
+        self.outbox.is_closing()
+    }
+
+    /// Bytes of output that wait for the socket, with messages that wait to become output.
+    pub fn output_buffer(&self) -> usize {
+        self.outbox.waiting_bytes()
+    }
+
+    /// How many names of a kind it has subscribed to.
+    pub fn subscriptions(&self, topic: Topic) -> usize {
+        // Relaxed: a figure that orders nothing.
+        self.subscriptions[topic as usize].load(Ordering::Relaxed)
+    }
+
+    /// Whether it is shown every command.
+    pub fn is_monitor(&self) -> bool {
+        // Relaxed: a flag that orders nothing.
+        self.is_monitor.load(Ordering::Relaxed)
+    }
+
+    /// Whether it has subscribed to anything.
+    pub fn is_subscriber(&self) -> bool {
+        Topic::ALL.iter().any(|topic| self.subscriptions(*topic) > 0)
     }
 
     /// How long ago it last sent something.
@@ -214,7 +220,7 @@ impl ClientInfo {
     pub fn sent(&self, bytes: usize, waiting: usize, chunks: usize) {
         // Relaxed, all: see `received`.
         self.output_bytes.store(self.output_bytes.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
-        self.output_buffer.store(waiting, Ordering::Relaxed);
+        self.outbox.set_unsent(waiting);
         self.output_chunks.store(chunks, Ordering::Relaxed);
     }
 }

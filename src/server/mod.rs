@@ -18,11 +18,15 @@ pub use clients::{ClientInfo, Clients};
 pub use shutdown::{Shutdown, ShutdownRequest};
 pub use statistics::Statistics;
 
+use bytes::Bytes;
+
 use crate::command::table::Table;
-use crate::config::Settings;
+use crate::config::{ClientClass, Settings};
 use crate::limits::BACKGROUND_WORKERS_MAX;
+use crate::pubsub::{Hub, Monitors, OutboxLimits};
 use crate::store::{Store, StoreOptions, StoreStatistics};
 use crate::sync::{Arc, AtomicU64};
+use crate::txn::{EventClass, Events};
 
 /// The state that all workers of one server share.
 pub struct Server {
@@ -34,6 +38,10 @@ pub struct Server {
     pub store: Arc<Store>,
     /// The clients that are connected now.
     pub clients: Clients,
+    /// Who has subscribed to what.
+    pub hub: Hub,
+    /// Who is shown every command.
+    pub monitors: Monitors,
     /// Counters, one slot per worker.
     pub statistics: Statistics,
     /// How much happens per second.
@@ -67,6 +75,8 @@ impl Server {
             table,
             store,
             clients: Clients::default(),
+            hub: Hub::default(),
+            monitors: Monitors::default(),
             statistics: Statistics::new(workers, commands),
             rates: tick::Rates::default(),
             shutdown: Shutdown::default(),
@@ -101,6 +111,56 @@ impl Server {
     /// Begins another history.
     pub fn change_replication_id(&self) {
         *self.replication_id.lock().unwrap_or_else(PoisonError::into_inner) = random_hexadecimal_40();
+    }
+
+    /// How much may wait for a client of this class.
+    pub fn outbox_limits(&self, class: ClientClass) -> OutboxLimits {
+        let limit = self.settings.output_limit(class);
+        OutboxLimits { hard: limit.hard.get(), soft: limit.soft.get() }
+    }
+
+    /// Publishes a message to a channel on behalf of a worker; gives the number of subscriptions that it reached.
+    pub fn publish(&self, worker: usize, channel: &[u8], payload: &[u8]) -> usize {
+        let published = self.hub.publish(channel, payload, self.outbox_limits(ClientClass::PubSub));
+        self.count_overflows(worker, published.overflows);
+        published.receivers
+    }
+
+    /// As [`publish`](Self::publish), to a shard channel.
+    pub fn publish_shard(&self, worker: usize, channel: &[u8], payload: &[u8]) -> usize {
+        let published = self.hub.publish_shard(channel, payload, self.outbox_limits(ClientClass::PubSub));
+        self.count_overflows(worker, published.overflows);
+        published.receivers
+    }
+
+    /// Publishes key events in order, as `notify-keyspace-events` says: under the key, under the event's name, or both.
+    pub fn publish_events(&self, worker: usize, events: &Events) {
+        let ways = EventClass(self.settings.notify_keyspace_events.get());
+        let mut channel = Vec::new();
+        for event in events.iter() {
+            let mut publish = |way: EventClass, kind: &str, about: &[u8], payload: &[u8]| {
+                if ways.meets(way) {
+                    channel.clear();
+                    channel.extend_from_slice(format!("__{kind}@{}__:", event.database).as_bytes());
+                    channel.extend_from_slice(about);
+                    self.publish(worker, &channel, payload);
+                }
+            };
+            publish(EventClass::BY_KEY, "keyspace", event.key, event.name.as_bytes());
+            publish(EventClass::BY_EVENT, "keyevent", event.name.as_bytes(), event.key);
+        }
+    }
+
+    /// Shows a line to those who watch all commands.
+    pub fn show_to_monitors(&self, worker: usize, line: &Bytes) {
+        self.count_overflows(worker, self.monitors.show(line, self.outbox_limits(ClientClass::Normal)));
+    }
+
+    fn count_overflows(&self, worker: usize, overflows: u64) {
+        if overflows > 0 {
+            self.statistics.worker(worker).counters.output_buffer_limit_disconnections.add(overflows);
+            tracing::warn!("closing {overflows} clients that exceed client-output-buffer-limit");
+        }
     }
 
     /// Whether more memory is in use than `maxmemory` allows, so that commands flagged `denyoom` are refused. One load

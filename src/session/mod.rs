@@ -3,6 +3,8 @@
 //! A session belongs to its connection's worker and is changed by plain assignments. What other workers may want to see of it (CLIENT
 //! LIST) is copied to its [`ClientInfo`] by the methods here.
 
+use crate::config::ClientClass;
+use crate::pubsub::{Receiver, Subscriptions, Topic};
 use crate::resp::Protocol;
 use crate::server::ClientInfo;
 use crate::sync::{Arc, Ordering};
@@ -43,6 +45,9 @@ pub struct Session {
     pub replies: ReplyMode,
     /// Whether and how its connection ends.
     pub ending: Ending,
+    /// What others have to tell it.
+    pub messages: Receiver,
+    subscriptions: Subscriptions,
     database: usize,
     protocol: Protocol,
 }
@@ -51,10 +56,12 @@ impl Session {
     /// The session of a client that has just connected: database 0, RESP2, all replies.
     pub fn new(client: Arc<ClientInfo>, authenticated: bool) -> Self {
         Self {
+            messages: Receiver::new(client.outbox.clone()),
             client,
             authenticated,
             replies: ReplyMode::On,
             ending: Ending::None,
+            subscriptions: Subscriptions::default(),
             database: 0,
             protocol: Protocol::Resp2,
         }
@@ -85,6 +92,32 @@ impl Session {
         let version = if protocol == Protocol::Resp3 { 3 } else { 2 };
         // Relaxed: a figure for CLIENT LIST, which orders nothing.
         self.client.protocol.store(version, Ordering::Relaxed);
+    }
+
+    /// What it has subscribed to.
+    pub fn subscriptions(&self) -> &Subscriptions {
+        &self.subscriptions
+    }
+
+    /// Changes what it has subscribed to.
+    pub fn change_subscriptions<T>(&mut self, change: impl FnOnce(&mut Subscriptions) -> T) -> T {
+        let result = change(&mut self.subscriptions);
+        for (topic, figure) in Topic::ALL.into_iter().zip(&self.client.subscriptions) {
+            // Relaxed: a figure for CLIENT LIST, which orders nothing.
+            figure.store(self.subscriptions.count(topic), Ordering::Relaxed);
+        }
+        result
+    }
+
+    /// Whether it may do nothing but change its subscriptions: a subscriber that speaks RESP2 could not tell a message from a reply.
+    #[inline]
+    pub fn is_only_subscriber(&self) -> bool {
+        self.protocol == Protocol::Resp2 && !self.subscriptions.is_empty()
+    }
+
+    /// The class whose limit of output applies to it.
+    pub fn class(&self) -> ClientClass {
+        if self.subscriptions.is_empty() { ClientClass::Normal } else { ClientClass::PubSub }
     }
 
     /// Ends the connection in this way, or in a more urgent one if that was wanted already.

@@ -11,6 +11,7 @@
 
 pub mod claim;
 pub mod entry;
+pub mod events;
 mod expiry;
 pub(crate) mod garbage;
 pub mod gate;

@@ -5,6 +5,7 @@
 //! clock at the section's beginning.
 
 use super::entry::Entry;
+use super::events::Events;
 use super::expiry::{self, DeadlineIndex};
 use super::garbage::{Garbage, Retired};
 use super::reaper::{Mourned, Reaper};
@@ -41,6 +42,8 @@ pub struct Worker {
     last_attempt: Cell<u64>,
     reaper: RefCell<Reaper>,
     deadlines: RefCell<DeadlineIndex>,
+    wants_expired: Cell<bool>,
+    expired: RefCell<Events>,
 }
 
 /// A short stretch of work that sees tables in place and values alive.
@@ -73,6 +76,8 @@ impl Worker {
             last_attempt: Cell::new(store.workers[index].statistics.past_attempts.get()),
             reaper: RefCell::default(),
             deadlines: RefCell::default(),
+            wants_expired: Cell::new(false),
+            expired: RefCell::default(),
         })
     }
 
@@ -89,6 +94,26 @@ impl Worker {
     /// This worker's counters.
     pub fn statistics(&self) -> &WorkerStatistics {
         &self.store.workers[self.index].statistics
+    }
+
+    /// Says whether the keys that this worker deletes because their deadline has passed are noted for [`take_expired`](Self::take_expired).
+    #[inline]
+    pub fn want_expired(&self, wanted: bool) {
+        self.wants_expired.set(wanted);
+    }
+
+    /// Takes the events of the keys that were deleted because their deadline had passed; `None` for none.
+    #[inline]
+    pub fn take_expired(&self) -> Option<Events> {
+        let mut expired = self.expired.borrow_mut();
+        if expired.is_empty() { None } else { Some(std::mem::take(&mut expired)) }
+    }
+
+    fn note_expired(&self, table: &Table, entry: &Entry, pin: Pin<'_>) {
+        let is_it = |database: &usize| std::ptr::eq(self.store.table(*database, pin), table);
+        if let Some(database) = (0..self.store.databases()).find(is_it) {
+            self.expired.borrow_mut().add("expired", database, entry.key());
+        }
     }
 
     /// Begins a section, waiting while somebody holds the gate.
@@ -396,6 +421,9 @@ impl Worker {
             return Ok(());
         }
         self.statistics().expired_keys.add(1);
+        if self.wants_expired.get() {
+            self.note_expired(table, entry, pin);
+        }
         self.after_delete(table, entry, word, stamp, pin);
         table.count_change(self.index, true, false, true, false);
         pin.retire(Retired::Root(NonNull::from(root)));

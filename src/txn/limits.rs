@@ -1,6 +1,7 @@
 //! The settings that commands obey, as they stood when the attempt began.
 
 use crate::random::Random;
+use crate::store::events::EventClass;
 use crate::types::access;
 
 /// A copy of the run-time settings, so that a command sees one state of them.
@@ -16,6 +17,8 @@ pub struct RuntimeLimits {
     pub lfu_decay_minutes: u32,
     /// `lfu-log-factor`: how much rarer the counter's growth becomes with each step.
     pub lfu_log_factor: u32,
+    /// The classes of key events that are recorded.
+    pub events: EventClass,
     /// Whether small integers count as shared objects (OBJECT REFCOUNT): not under `maxmemory` with an LRU or LFU policy.
     pub shared_integers: bool,
 }
@@ -28,6 +31,7 @@ impl Default for RuntimeLimits {
             lfu: false,
             lfu_decay_minutes: 1,
             lfu_log_factor: 10,
+            events: EventClass::default(),
             shared_integers: true,
         }
     }

@@ -8,5 +8,6 @@ mod limits;
 mod tests;
 mod transaction;
 
+pub use crate::store::events::{Event, EventClass, Events};
 pub use limits::RuntimeLimits;
 pub use transaction::{KeyId, Scratch, Transaction};

@@ -8,6 +8,7 @@ use super::limits::RuntimeLimits;
 use crate::limits::LOST_ATTEMPTS_BEFORE_ELDER;
 use crate::store::claim::Record;
 use crate::store::entry::Entry;
+use crate::store::events::{EventClass, Events};
 use crate::store::table::Table;
 use crate::store::word::{State, Word};
 use crate::store::worker::ElderHolds;
@@ -75,9 +76,13 @@ pub struct Scratch {
     /// Trees that were pending and then overwritten in the same attempt.
     pub(super) abandoned: Vec<NewRoot>,
     pub(super) order: Vec<u32>,
+    events: Events,
     hits: u64,
     misses: u64,
 }
+
+/// The event of a key that did not exist before.
+const NEW_KEY: &str = "new";
 
 /// Opened keys up to which a key is looked for one by one.
 const LINEAR_SEARCH_MAX: usize = 8;
@@ -165,6 +170,7 @@ impl<'w> Transaction<'w> {
     fn undo(&mut self) {
         self.release_elder_claims();
         self.elder_holds = false;
+        self.scratch.events.clear();
         self.clear();
         self.scratch.abandoned.clear();
         self.scratch.attempt.fail();
@@ -416,6 +422,9 @@ impl<'w> Transaction<'w> {
     /// Replaces the key's value, whatever it was.
     #[inline]
     pub fn set(&mut self, key: KeyId, value: NewRoot) {
+        if self.limits.events.meets(EventClass::NEW) && self.root(key).is_none() {
+            self.note(NEW_KEY, key);
+        }
         let mut value = value;
         value.set_access(self.new_access());
         self.put(key, Pending::Value(value));
@@ -501,6 +510,29 @@ impl<'w> Transaction<'w> {
         // SAFETY: found in the table under the pin that still stands.
         let entry_bytes = opened.entry.map_or(0, |entry| unsafe { entry.as_ref() }.bytes());
         Some(value_bytes + entry_bytes)
+    }
+
+    /// Records that something happened to a key, to be told once the attempt has committed; nothing if nobody wants to know of this class.
+    #[inline]
+    pub fn notify(&mut self, class: EventClass, name: &'static str, key: KeyId) {
+        if self.limits.events.meets(class) {
+            self.note(name, key);
+        }
+    }
+
+    #[cold]
+    fn note(&mut self, name: &'static str, key: KeyId) {
+        let scratch = &mut *self.scratch;
+        let opened = &scratch.opened[key.0 as usize];
+        let (from, length) = opened.key;
+        let bytes = &scratch.keys[from as usize..][..length as usize];
+        scratch.events.add(name, opened.database.into(), bytes);
+    }
+
+    /// Takes the events that the commands run so far have recorded; `None` for none.
+    #[inline]
+    pub fn take_events(&mut self) -> Option<Events> {
+        if self.scratch.events.is_empty() { None } else { Some(std::mem::take(&mut self.scratch.events)) }
     }
 
     /// Counts one look-up for INFO's keyspace_hits and keyspace_misses (once, after commit).

@@ -10,6 +10,7 @@ mod compare;
 mod draw;
 mod exceptions;
 mod lines;
+mod pubsub;
 mod run;
 mod special;
 mod values;

@@ -55,6 +55,7 @@ pub const ALL: &[Difference] = &[
     redis("flush*", "argument 0", NAMES),
     redis("hello", "argument 0 1", NAMES),
     redis("lcs", "argument 4", NAMES),
+    redis("psubscribe", "argument 0", NAMES),
     redis("shutdown", "argument 0", NAMES),
     redis("command|getkeys*", "ar", "takes commands without arguments, and says so, since 7.2"),
     redis("cluster|s*", "flags", "allowed while data is loading in 7.2"),

@@ -8,5 +8,7 @@ mod information;
 mod input;
 mod lifecycle;
 mod limits;
+mod monitor;
 mod names;
+mod pubsub;
 mod start;

@@ -10,6 +10,7 @@ const LAYERS: &[&[&str]] = &[
     &["txn"],
     // The data commands, and replies: the top of the core.
     &["resp", "command"],
+    &["pubsub"],
     &["server", "session", "config"],
     // The commands about clients and the server, and what they are given.
     &[
@@ -20,6 +21,7 @@ const LAYERS: &[&[&str]] = &[
         "command/family/connection",
         "command/family/debug",
         "command/family/info",
+        "command/family/pubsub",
         "command/family/server",
     ],
     &["net"],

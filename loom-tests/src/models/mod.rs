@@ -3,6 +3,7 @@
 mod commit;
 mod deque;
 mod door;
+mod outbox;
 mod store;
 mod table;
 
@@ -10,5 +11,5 @@ use crate::Model;
 
 /// Every model, in the order in which they are run and listed.
 pub fn all() -> impl Iterator<Item = &'static Model> {
-    [door::MODELS, commit::MODELS, table::MODELS, deque::MODELS].into_iter().flatten()
+    [door::MODELS, commit::MODELS, table::MODELS, deque::MODELS, outbox::MODELS].into_iter().flatten()
 }

@@ -5,6 +5,7 @@ use crate::command::args::Args;
 use crate::command::error::{CommandError, CommandResult};
 use crate::command::help;
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, Row};
+use crate::pubsub::Topic;
 use crate::resp::{Protocol, Reply};
 use crate::server::ClientInfo;
 use crate::session::{Ending, ReplyMode};
@@ -469,6 +470,8 @@ fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
              option can be used to authenticate the client and select the RESP protocol version at the same time",
         ));
     }
+    // Messages from before are told in the protocol from before.
+    context.deliver(reply);
     context.session.set_protocol(protocol);
     reply.set_protocol(protocol);
     if let Some(name) = name {
@@ -505,8 +508,14 @@ fn echo(_context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
     Ok(())
 }
 
-fn ping(_context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+fn ping(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     match args.len() {
+        // Among messages, which are arrays, the answer is one too.
+        1 | 2 if context.session.is_only_subscriber() => {
+            reply.array(2);
+            reply.bulk(b"pong");
+            reply.bulk(args.get(1).unwrap_or_default());
+        }
         1 => reply.simple("PONG"),
         2 => reply.bulk(args.at(1)),
         _ => return Err(CommandError::wrong_arity("ping")),
@@ -521,6 +530,7 @@ fn quit(context: &mut Context<'_>, _args: &Args<'_>, reply: &mut Reply) -> Comma
 }
 
 fn reset(context: &mut Context<'_>, _args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    context.stop_listening(reply);
     let session = &mut *context.session;
     session.select(0);
     session.set_protocol(Protocol::Resp2);
@@ -621,7 +631,7 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
     let command = last_command.checked_sub(1).and_then(|index| context.table.all().find(|one| one.index == index));
     let labels = client.labels().clone();
     let (input, free) = (number(&client.query_buffer), number(&client.query_buffer_free));
-    let (output, chunks) = (number(&client.output_buffer), number(&client.output_chunks));
+    let (output, chunks) = (client.output_buffer(), number(&client.output_chunks));
     let memory = std::mem::size_of::<ClientInfo>() + input + free + output;
     let version = client.protocol.load(Ordering::Relaxed);
     let database = client.database.load(Ordering::Relaxed);
@@ -631,8 +641,9 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
     text.extend_from_slice(&labels.name);
     let _ = write!(text, " age={} idle={}", client.connected.elapsed().as_secs(), client.idle().as_secs());
     let _ = write!(text, " flags={} db={database}", flags(client));
-    let _ =
-        write!(text, " sub=0 psub=0 ssub=0 multi=-1 qbuf={input} qbuf-free={free} argv-mem=0 multi-mem=0 rbs=0 rbp=0");
+    let [channels, patterns, shard_channels] = Topic::ALL.map(|topic| client.subscriptions(topic));
+    let _ = write!(text, " sub={channels} psub={patterns} ssub={shard_channels}");
+    let _ = write!(text, " multi=-1 qbuf={input} qbuf-free={free} argv-mem=0 multi-mem=0 rbs=0 rbp=0");
     let _ = write!(
         text,
         " obl=0 oll={chunks} omem={output} tot-mem={memory} events={}",
@@ -647,10 +658,12 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
     text.push(b'\n');
 }
 
-/// The flags of CLIENT LIST that this version knows: to be closed, Unix socket, no eviction, no touch.
+/// The flags of CLIENT LIST that this version knows: monitor, subscriber, to be closed, Unix socket, no eviction, no touch.
 fn flags(client: &ClientInfo) -> String {
     // Relaxed, both: flags that order nothing.
     let all = [
+        (client.is_monitor(), 'O'),
+        (client.is_subscriber(), 'P'),
         (client.is_killed(), 'A'),
         (client.is_unix, 'U'),
         (client.no_evict.load(Ordering::Relaxed), 'e'),
@@ -660,10 +673,11 @@ fn flags(client: &ClientInfo) -> String {
     if set.is_empty() { "N".to_owned() } else { set }
 }
 
-/// Kinds of clients. There are only normal ones in this version.
+/// Kinds of clients. There are no primaries and replicas in this version.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClientType {
     Normal,
+    PubSub,
     Other,
 }
 
@@ -672,15 +686,17 @@ impl ClientType {
         let is = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
         if is("normal") {
             Ok(Self::Normal)
-        } else if ["master", "slave", "replica", "pubsub"].into_iter().any(is) {
+        } else if is("pubsub") {
+            Ok(Self::PubSub)
+        } else if ["master", "slave", "replica"].into_iter().any(is) {
             Ok(Self::Other)
         } else {
             Err(CommandError::quoting("Unknown client type '", name, "'"))
         }
     }
 
-    fn has(self, _client: &ClientInfo) -> bool {
-        self == Self::Normal
+    fn has(self, client: &ClientInfo) -> bool {
+        self == if client.is_subscriber() { Self::PubSub } else { Self::Normal }
     }
 }
 

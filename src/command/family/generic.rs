@@ -4,11 +4,11 @@ use crate::command::args::Args;
 use crate::command::deadline::{DeadlineForm, invalid_expire_time};
 use crate::command::error::{CommandError, CommandResult};
 use crate::command::help;
-use crate::command::lookup::{peek, prefetch, read, write, write_in};
+use crate::command::lookup::{inspect, peek, prefetch, read, write, write_in};
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
 use crate::glob;
 use crate::resp::Reply;
-use crate::txn::{KeyId, Transaction};
+use crate::txn::{EventClass, KeyId, Transaction};
 use crate::types::{Kind, NewRoot, Root, StringEncoding, View, access};
 
 const KEY: Argument = Argument::key("key", 0);
@@ -431,7 +431,10 @@ fn del(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandR
     let mut deleted = 0;
     for key in args.from(1) {
         let key = tx.open(key);
-        deleted += i64::from(tx.delete(key));
+        if tx.delete(key) {
+            tx.notify(EventClass::GENERIC, "del", key);
+            deleted += 1;
+        }
     }
     reply.integer(deleted);
     Ok(())
@@ -558,8 +561,10 @@ fn set_deadline(
     if applies {
         if deadline <= tx.now_ms() {
             tx.delete(key);
+            tx.notify(EventClass::GENERIC, "del", key);
         } else {
             tx.set_expiry(key, Some(deadline));
+            tx.notify(EventClass::GENERIC, "expire", key);
         }
     }
     reply.integer(applies.into());
@@ -571,6 +576,7 @@ fn persist(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comm
     let expires = tx.root(key).is_some_and(|root| root.expiry_ms().is_some());
     if expires {
         tx.set_expiry(key, None);
+        tx.notify(EventClass::GENERIC, "persist", key);
     }
     reply.integer(expires.into());
     Ok(())
@@ -644,8 +650,18 @@ fn move_value(tx: &mut Transaction<'_>, args: &Args<'_>, only_to_absent: bool) -
         return Ok(false);
     }
     let value = tx.take(source).expect("the source was seen above");
-    tx.set(destination, value);
+    set_anew(tx, destination, value);
+    tx.notify(EventClass::GENERIC, "rename_from", source);
+    tx.notify(EventClass::GENERIC, "rename_to", destination);
     Ok(true)
+}
+
+/// Sets a key whose old value, if any, counts as deleted first: the key is a new one in any case.
+fn set_anew(tx: &mut Transaction<'_>, key: KeyId, value: NewRoot) {
+    if tx.root(key).is_some() {
+        tx.notify(EventClass::NEW, "new", key);
+    }
+    tx.set(key, value);
 }
 
 /// The database that an argument names.
@@ -669,6 +685,8 @@ fn move_key(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Com
             && let Some(value) = tx.take(source)
         {
             tx.set(destination, value);
+            tx.notify(EventClass::GENERIC, "move_from", source);
+            tx.notify(EventClass::GENERIC, "move_to", destination);
             moved = true;
         }
     }
@@ -701,7 +719,8 @@ fn copy(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Command
         if replace || tx.root(destination).is_none() {
             let (root, attempt) = tx.root_and_attempt(source);
             if let Some(value) = root.map(|root| NewRoot::copy_of(root, attempt)) {
-                tx.set(destination, value);
+                set_anew(tx, destination, value);
+                tx.notify(EventClass::GENERIC, "copy_to", destination);
                 copied = true;
             }
         }
@@ -823,7 +842,7 @@ fn parse_cursor(text: &[u8]) -> Option<u64> {
 }
 
 fn object_encoding(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let key = peek(tx, args.at(2));
+    let key = inspect(tx, args.at(2));
     match tx.root(key) {
         Some(root) => reply.bulk(encoding_name(root).as_bytes()),
         None => reply.null(),
@@ -850,7 +869,7 @@ pub(super) fn encoding_name(root: &Root) -> &'static str {
 }
 
 fn object_refcount(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let key = peek(tx, args.at(2));
+    let key = inspect(tx, args.at(2));
     match tx.root(key).map(Root::view) {
         // Redis shares the objects of the smallest integers and shows their count as the largest.
         Some(Some(View::Integer(0..10_000))) if tx.limits().shared_integers => reply.integer(i32::MAX.into()),
@@ -861,7 +880,7 @@ fn object_refcount(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply)
 }
 
 fn object_idletime(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let key = peek(tx, args.at(2));
+    let key = inspect(tx, args.at(2));
     match tx.root(key) {
         None => reply.null(),
         Some(_) if tx.limits().lfu => {
@@ -876,7 +895,7 @@ fn object_idletime(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply)
 }
 
 fn object_freq(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let key = peek(tx, args.at(2));
+    let key = inspect(tx, args.at(2));
     match tx.root(key) {
         None => reply.null(),
         Some(root) if tx.limits().lfu => {

@@ -5,6 +5,7 @@ use crate::command::args::Args;
 use crate::command::error::CommandResult;
 use crate::command::spec::{Argument, Categories, Flags, Handler, Row};
 use crate::config::EvictionPolicy;
+use crate::pubsub::Topic;
 use crate::resp::Reply;
 use crate::server::process::{self, Who};
 use crate::server::{Server, allocation};
@@ -164,17 +165,16 @@ fn clients(context: &Context<'_>, text: &mut Text) {
     let clients = server.clients.snapshot();
     // Relaxed: figures of other workers that order nothing.
     let input = clients.iter().map(|client| client.query_buffer.load(Ordering::Relaxed)).max();
-    // Relaxed: as above.
-    let output = clients.iter().map(|client| client.output_buffer.load(Ordering::Relaxed)).max();
+    let output = clients.iter().map(|client| client.output_buffer()).max();
+    let subscribers = clients.iter().filter(|client| client.is_subscriber()).count();
     text.line("connected_clients", clients.len());
     text.line("cluster_connections", 0);
     text.line("maxclients", server.settings.maxclients.get());
     text.line("client_recent_max_input_buffer", input.unwrap_or(0));
     text.line("client_recent_max_output_buffer", output.unwrap_or(0));
+    text.lines(&[("blocked_clients", "0"), ("tracking_clients", "0")]);
+    text.line("pubsub_clients", subscribers);
     text.lines(&[
-        ("blocked_clients", "0"),
-        ("tracking_clients", "0"),
-        ("pubsub_clients", "0"),
         ("watching_clients", "0"),
         ("clients_in_timeout_table", "0"),
         ("total_watched_keys", "0"),
@@ -186,10 +186,10 @@ fn clients(context: &Context<'_>, text: &mut Text) {
 /// Bytes of all clients' buffers and records.
 fn client_bytes(server: &Server) -> u64 {
     let bytes = |client: &crate::server::ClientInfo| {
-        // Relaxed, three times: figures of other workers that order nothing.
+        // Relaxed, twice: figures of other workers that order nothing.
         client.query_buffer.load(Ordering::Relaxed)
             + client.query_buffer_free.load(Ordering::Relaxed)
-            + client.output_buffer.load(Ordering::Relaxed)
+            + client.output_buffer()
             + size_of::<crate::server::ClientInfo>()
     };
     server.clients.snapshot().iter().map(|client| bytes(client) as u64).sum()
@@ -331,10 +331,10 @@ fn statistics(context: &Context<'_>, text: &mut Text) {
     ]);
     text.line("keyspace_hits", store.keyspace_hits);
     text.line("keyspace_misses", store.keyspace_misses);
+    text.line("pubsub_channels", server.hub.count(Topic::Channel));
+    text.line("pubsub_patterns", server.hub.count(Topic::Pattern));
+    text.line("pubsubshard_channels", server.hub.count(Topic::ShardChannel));
     text.lines(&[
-        ("pubsub_channels", "0"),
-        ("pubsub_patterns", "0"),
-        ("pubsubshard_channels", "0"),
         ("latest_fork_usec", "0"),
         ("total_forks", "0"),
         ("migrate_cached_sockets", "0"),

@@ -6,7 +6,7 @@ use crate::command::lookup::{prefetch, read, write};
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
 use crate::limits::ROPE_THRESHOLD_BYTES;
 use crate::resp::Reply;
-use crate::txn::{KeyId, Transaction};
+use crate::txn::{EventClass, KeyId, Transaction};
 use crate::types::{Attempt, List, ListpackLimit, NewRoot, Root, Side, View};
 use std::ops::Range;
 
@@ -313,13 +313,30 @@ fn listpack_limit(tx: &Transaction<'_>) -> ListpackLimit {
     ListpackLimit::new(tx.limits().list_max_listpack_size)
 }
 
+/// The event of a push to an end.
+fn push_event(side: Side) -> &'static str {
+    if side == Side::Front { "lpush" } else { "rpush" }
+}
+
+/// The event of a pop from an end.
+fn pop_event(side: Side) -> &'static str {
+    if side == Side::Front { "lpop" } else { "rpop" }
+}
+
+/// Deletes the key of a list that has lost its last element.
+#[inline]
+fn delete_empty(tx: &mut Transaction<'_>, key: KeyId) {
+    tx.delete(key);
+    tx.notify(EventClass::GENERIC, "del", key);
+}
+
 /// After elements were removed from a list: deletes the key with the last of them, else lets the list become a listpack again.
 #[inline]
 fn settle(tx: &mut Transaction<'_>, key: KeyId) {
     let limit = listpack_limit(tx);
     let (list, _) = edit(tx, key);
     if list.is_empty() {
-        tx.delete(key);
+        delete_empty(tx, key);
     } else {
         list.shrink_encoding(limit);
     }
@@ -357,6 +374,7 @@ fn push(
         return Ok(());
     }
     let length = push_elements(tx, key, exists, side, args.from(2));
+    tx.notify(EventClass::LIST, push_event(side), key);
     reply.integer(length as i64);
     Ok(())
 }
@@ -402,11 +420,13 @@ fn pop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, side: Side,
     if list.len() == 1 {
         // The key goes as a whole; nothing of the list need be changed.
         list.iter_from(0).for_each(|element| reply.bulk(element));
-        tx.delete(key);
+        tx.notify(EventClass::LIST, pop_event(side), key);
+        delete_empty(tx, key);
         return Ok(());
     }
     let (list, attempt) = edit(tx, key);
     list.pop(side, attempt, |element| reply.bulk(element));
+    tx.notify(EventClass::LIST, pop_event(side), key);
     settle(tx, key);
     Ok(())
 }
@@ -436,8 +456,9 @@ fn pop_elements(tx: &mut Transaction<'_>, key: KeyId, side: Side, count: usize, 
         Side::Back => (length - 1, length - count..length),
     };
     list.iter(start, side.opposite()).take(count).for_each(|element| reply.bulk(element));
+    tx.notify(EventClass::LIST, pop_event(side), key);
     if count == length {
-        tx.delete(key);
+        delete_empty(tx, key);
         return;
     }
     let (list, attempt) = edit(tx, key);
@@ -516,6 +537,8 @@ fn move_element(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, fr
     let (list, attempt) = edit(tx, source);
     list.pop(from, attempt, |_| ());
     push_elements(tx, destination, exists, to, &[&element]);
+    tx.notify(EventClass::LIST, push_event(to), destination);
+    tx.notify(EventClass::LIST, pop_event(from), source);
     settle(tx, source);
     reply.bulk(&element);
     Ok(())
@@ -593,8 +616,9 @@ fn ltrim(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
     if let Some(list) = list_at(tx, key)? {
         let length = list.len();
         let kept = range(start, end, length);
+        tx.notify(EventClass::LIST, "ltrim", key);
         if kept.is_empty() {
-            tx.delete(key);
+            delete_empty(tx, key);
         } else if kept.len() < length {
             let (list, attempt) = edit(tx, key);
             list.remove_range(kept.end..length, attempt);
@@ -615,6 +639,7 @@ fn lset(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Command
     list.grow_encoding(1, args.at(3).len(), limit);
     list.set(position, args.at(3), attempt);
     list.shrink_encoding(limit);
+    tx.notify(EventClass::LIST, "lset", key);
     reply.ok();
     Ok(())
 }
@@ -640,6 +665,7 @@ fn linsert(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comm
     list.grow_encoding(1, args.at(4).len(), limit);
     list.insert(position + after, args.at(4), attempt);
     reply.integer(list.len() as i64);
+    tx.notify(EventClass::LIST, "linsert", key);
     Ok(())
 }
 
@@ -657,6 +683,7 @@ fn lrem(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Command
     let limit = if count == 0 { usize::MAX } else { count.unsigned_abs() as usize };
     let (list, attempt) = edit(tx, key);
     let removed = list.remove_matching(from, limit, |element| element == removed, attempt);
+    tx.notify(EventClass::LIST, "lrem", key);
     settle(tx, key);
     reply.integer(removed as i64);
     Ok(())

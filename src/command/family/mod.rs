@@ -17,6 +17,8 @@ pub mod list;
 #[cfg(feature = "server")]
 pub mod lolwut;
 #[cfg(feature = "server")]
+pub mod pubsub;
+#[cfg(feature = "server")]
 pub mod server;
 pub mod string;
 
@@ -43,6 +45,8 @@ pub static FAMILIES: &[&[Row]] = &[
     list::ROWS,
     #[cfg(feature = "server")]
     lolwut::ROWS,
+    #[cfg(feature = "server")]
+    pubsub::ROWS,
     #[cfg(feature = "server")]
     server::ROWS,
     string::ROWS,

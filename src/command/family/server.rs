@@ -8,6 +8,7 @@ use crate::command::spec::{Argument, Categories, Flags, Handler, Row};
 use crate::resp::Reply;
 use crate::server::ShutdownRequest;
 use crate::session::Ending;
+use crate::sync::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const FLUSH_TYPE: Argument = Argument::one_of(
@@ -82,6 +83,15 @@ pub static ROWS: &[Row] = &[
                 ..Row::DEFAULT
             },
         ],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "monitor",
+        summary: "Shows every command that the server runs.",
+        handler: Handler::Server(monitor),
+        arity: 1,
+        flags: Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE),
+        complexity: "",
         ..Row::DEFAULT
     },
     Row {
@@ -194,6 +204,16 @@ fn time(_: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply) -> CommandResult {
 }
 
 /// A primary without replicas whose log begins and ends at 0.
+fn monitor(context: &mut Context<'_>, _args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let client = &context.session.client;
+    // Relaxed: a flag that its own worker alone changes. One who watches already is told nothing, as in Redis.
+    if !client.is_monitor.swap(true, Ordering::Relaxed) {
+        context.server.monitors.add(&client.outbox);
+        reply.ok();
+    }
+    Ok(())
+}
+
 fn role(_: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply) -> CommandResult {
     reply.array(3);
     reply.bulk(b"master");

@@ -9,7 +9,7 @@ use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags
 use crate::command::string_value::{StringValue, from_parts, new_string, new_text};
 use crate::limits::ROPE_THRESHOLD_BYTES;
 use crate::resp::Reply;
-use crate::txn::{KeyId, Transaction};
+use crate::txn::{EventClass, KeyId, Transaction};
 use crate::types::{Attempt, NewRoot, Root, Rope, StringEncoding};
 use std::ops::Range;
 
@@ -382,7 +382,9 @@ fn reply_value(tx: &Transaction<'_>, key: KeyId, reply: &mut Reply) -> CommandRe
 fn getdel(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     let key = read(tx, args.at(1));
     reply_value(tx, key, reply)?;
-    tx.delete(key);
+    if tx.delete(key) {
+        tx.notify(EventClass::GENERIC, "del", key);
+    }
     Ok(())
 }
 
@@ -391,6 +393,7 @@ fn getset(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
     reply_value(tx, key, reply)?;
     let value = new_string(tx, args.at(2), None);
     tx.set(key, value);
+    tx.notify(EventClass::STRING, "set", key);
     Ok(())
 }
 
@@ -409,10 +412,19 @@ fn getex(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
     };
     value.reply(reply);
     let given = matches!(options.expiry, Expiry::At(..));
+    let changes = expiry_ms != root.expiry_ms();
     if given && expiry_ms.is_some_and(|deadline| deadline <= tx.now_ms()) {
         tx.delete(key);
-    } else if expiry_ms != root.expiry_ms() {
+        tx.notify(EventClass::GENERIC, "del", key);
+        return Ok(());
+    }
+    if changes {
         tx.set_expiry(key, expiry_ms);
+    }
+    if given {
+        tx.notify(EventClass::GENERIC, "expire", key);
+    } else if changes {
+        tx.notify(EventClass::GENERIC, "persist", key);
     }
     Ok(())
 }
@@ -563,6 +575,7 @@ fn set(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandR
     let key = tx.open(args.at(1));
     let value = new_string(tx, args.at(2), None);
     tx.set(key, value);
+    tx.notify(EventClass::STRING, "set", key);
     reply.ok();
     Ok(())
 }
@@ -585,28 +598,39 @@ fn set_with_options(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply
         return Ok(());
     }
     let expiry_ms = if options.expiry == Expiry::Keep { old.and_then(Root::expiry_ms) } else { deadline };
-    put(tx, key, args.at(2), expiry_ms);
+    put(tx, key, args.at(2), expiry_ms, deadline.is_some());
     if !options.get {
         reply.ok();
     }
     Ok(())
 }
 
-/// Sets a key; a deadline that has passed deletes it instead.
-fn put(tx: &mut Transaction<'_>, key: KeyId, bytes: &[u8], expiry_ms: Option<i64>) {
+/// Sets a key; a deadline that has passed deletes it instead. `is_new_deadline` is whether the command gave the deadline.
+fn put(tx: &mut Transaction<'_>, key: KeyId, bytes: &[u8], expiry_ms: Option<i64>, is_new_deadline: bool) {
     if expiry_ms.is_some_and(|deadline| deadline < tx.now_ms()) {
+        // What happens is that the key is set and goes at once.
+        if tx.root(key).is_none() {
+            tx.notify(EventClass::NEW, "new", key);
+        }
         tx.delete(key);
+        tx.notify(EventClass::STRING, "set", key);
+        tx.notify(EventClass::GENERIC, "expire", key);
+        tx.notify(EventClass::EXPIRED, "expired", key);
         return;
     }
     let value = new_string(tx, bytes, expiry_ms);
     tx.set(key, value);
+    tx.notify(EventClass::STRING, "set", key);
+    if is_new_deadline {
+        tx.notify(EventClass::GENERIC, "expire", key);
+    }
 }
 
 fn setnx(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     let key = write(tx, args.at(1));
     let absent = tx.root(key).is_none();
     if absent {
-        put(tx, key, args.at(2), None);
+        put(tx, key, args.at(2), None, false);
     }
     reply.integer(absent.into());
     Ok(())
@@ -629,7 +653,7 @@ fn set_for(
 ) -> CommandResult {
     let deadline = form.positive(args, 2, tx.now_ms(), command)?;
     let key = tx.open(args.at(1));
-    put(tx, key, args.at(3), Some(deadline));
+    put(tx, key, args.at(3), Some(deadline), true);
     reply.ok();
     Ok(())
 }
@@ -647,7 +671,7 @@ fn mset(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Command
 fn set_pairs(tx: &mut Transaction<'_>, args: &Args<'_>) {
     for pair in args.from(1).chunks_exact(2) {
         let key = tx.open(pair[0]);
-        put(tx, key, pair[1], None);
+        put(tx, key, pair[1], None, false);
     }
 }
 
@@ -692,6 +716,7 @@ fn add(tx: &mut Transaction<'_>, key: &[u8], increment: i64, reply: &mut Reply) 
     let sum = sum(tx.root(key), increment).inspect_err(|_| tx.touch(key))?;
     let expiry_ms = tx.root(key).and_then(Root::expiry_ms);
     tx.set(key, NewRoot::integer(sum, expiry_ms));
+    tx.notify(EventClass::STRING, "incrby", key);
     reply.integer(sum);
     Ok(())
 }
@@ -724,6 +749,7 @@ fn incrbyfloat(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> 
     let text = float_text::format(sum);
     let value = new_text(tx, &text, expiry_ms);
     tx.set(key, value);
+    tx.notify(EventClass::STRING, "incrbyfloat", key);
     reply.bulk(&text);
     Ok(())
 }
@@ -740,6 +766,7 @@ fn append(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
     let Some(root) = tx.root(key) else {
         let value = new_string(tx, added, None);
         tx.set(key, value);
+        tx.notify(EventClass::STRING, "append", key);
         reply.integer(added.len() as i64);
         return Ok(());
     };
@@ -750,6 +777,7 @@ fn append(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comma
     } else {
         rebuild(tx, key, |old, expiry_ms, attempt| from_parts(&[old, added], StringEncoding::Raw, expiry_ms, attempt))?;
     }
+    tx.notify(EventClass::STRING, "append", key);
     reply.integer(length as i64);
     Ok(())
 }
@@ -785,6 +813,7 @@ fn setrange(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Com
             from_parts(&[kept, padding, written, rest], StringEncoding::Raw, expiry_ms, attempt)
         })?;
     }
+    tx.notify(EventClass::STRING, "setrange", key);
     reply.integer(length as i64);
     Ok(())
 }

@@ -58,8 +58,7 @@ const SETTINGS: &[Setting] = &[
         "",
         "Classes of key events that are published.",
     )
-    .publish(|settings, value| settings.notify_keyspace_events.set(value.number() as u32))
-    .no_effect("This version has no publish and subscribe."),
+    .publish(|settings, value| settings.notify_keyspace_events.set(value.number() as u32)),
     Setting::text("aclfile", "", "File of users.")
         .at_start()
         .only(&[""], "Access control lists are not part of this version: use requirepass."),
