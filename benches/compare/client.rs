@@ -31,6 +31,13 @@ impl Client {
         self.flush()
     }
 
+    /// Sends one command whose reply is an integer.
+    pub fn integer(&mut self, words: &[&[u8]]) -> Result<i64, Failure> {
+        self.call(words)?;
+        let text = std::str::from_utf8(self.line.strip_prefix(b":").unwrap_or_default())?;
+        Ok(text.trim().parse()?)
+    }
+
     /// Adds a command to the batch, which leaves by itself when it is large.
     pub fn add_and_flush_when_large(&mut self, words: &[&[u8]]) -> Result<(), Failure> {
         self.add(words);

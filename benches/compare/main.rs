@@ -1,4 +1,5 @@
-//! What does Caswell cost beside its peers? Server CPU per request, throughput, memory per key, and the longest SET of a growing table.
+//! What does Caswell cost beside its peers? Server CPU per request, throughput, memory per key, the longest SET of a growing table, and GETs
+//! while many keys expire.
 //!
 //!     cargo bench --bench compare                                   everything, against every peer found
 //!     cargo bench --bench compare -- --workloads get,set --pipelines 16,100 --pairs 7
@@ -35,7 +36,10 @@ fn main() -> Result<(), Failure> {
     }
     let workloads = workload::chosen(&options)?;
     let rounds = |measurement| if options.measures(measurement) { options.rounds(measurement) } else { 0 };
-    let steps = workloads.len() * rounds(Measurement::Cpu) + rounds(Measurement::Memory) + rounds(Measurement::Growth);
+    let steps = workloads.len() * rounds(Measurement::Cpu)
+        + rounds(Measurement::Memory)
+        + rounds(Measurement::Growth)
+        + rounds(Measurement::Expiry);
     let mut progress = Progress::new(steps * contenders.len());
     let mut report = Report::new(&contenders, reference);
     if options.measures(Measurement::Cpu) {
@@ -50,6 +54,11 @@ fn main() -> Result<(), Failure> {
     }
     if options.measures(Measurement::Growth) {
         for row in measure_growth(&options, &contenders, &mut progress)? {
+            report.add_and_print(row);
+        }
+    }
+    if options.measures(Measurement::Expiry) {
+        for row in measure_expiry(&options, &contenders, &mut progress)? {
             report.add_and_print(row);
         }
     }
@@ -125,4 +134,21 @@ fn measure_growth(options: &Options, contenders: &[Contender], progress: &mut Pr
         }
     }
     Ok([growing, still, relation])
+}
+
+/// The 99.9th percentile of GETs of keys that stay: before many others expire together, and while they do.
+fn measure_expiry(options: &Options, contenders: &[Contender], progress: &mut Progress) -> Result<[Row; 3], Failure> {
+    let mut idle = Row::new("GET p99.9, nothing expires", "ms", contenders.len());
+    let mut expiring = Row::new("GET p99.9, many keys expire", "ms", contenders.len());
+    let mut relation = Row::new("GET p99.9, expiring / idle", "ratio", contenders.len());
+    for _ in 0..options.rounds(Measurement::Expiry) {
+        for (index, contender) in contenders.iter().enumerate() {
+            progress.step(&format!("GETs while keys expire: {}", contender.name));
+            let (first, second) = measure::gets_while_keys_expire(contender, options.expiry_keys)?;
+            idle.values[index].push(first);
+            expiring.values[index].push(second);
+            relation.values[index].push(second / first);
+        }
+    }
+    Ok([idle, expiring, relation])
 }

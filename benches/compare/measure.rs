@@ -157,3 +157,62 @@ pub fn longest_sets(contender: &Contender, keys: usize) -> Result<(f64, f64), Fa
     };
     Ok((pass()?, pass()?))
 }
+
+/// The 99.9th percentile in milliseconds of GETs, one request at a time, of a thousand keys that stay: for as long as nothing expires, and from
+/// the deadline that `keys` other keys share until the last of them is gone.
+pub fn gets_while_keys_expire(contender: &Contender, keys: usize) -> Result<(f64, f64), Failure> {
+    const STAYING: usize = 1000;
+    /// GETs between two looks at whether the keys are gone.
+    const GETS: usize = 1000;
+    const IDLE: Duration = Duration::from_secs(3);
+    let server = contender.start()?;
+    let mut client = Client::connect(server.port)?;
+    fill_values(&mut client, "stays:", STAYING, &[b'x'; 64])?;
+    // All share one deadline, late enough for filling and for the idle measurement.
+    let now = || Ok::<_, Failure>(std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH)?);
+    let filling = Duration::from_micros(10 * keys as u64);
+    let deadline = now()? + filling + 2 * IDLE;
+    let milliseconds = deadline.as_millis().to_string();
+    for number in 0..keys {
+        let key = format!("goes:{number:012}");
+        client.add_and_flush_when_large(&[b"SET", key.as_bytes(), &[b'x'; 64], b"PXAT", milliseconds.as_bytes()])?;
+    }
+    client.flush()?;
+    if now()? + IDLE > deadline {
+        return Err("filling took longer than the keys' time to live".into());
+    }
+    let mut number = 0;
+    let mut gets = |client: &mut Client, latencies: &mut Vec<Duration>| {
+        for _ in 0..GETS {
+            number = (number + 7) % STAYING;
+            let key = format!("stays:{number:012}");
+            let started = Instant::now();
+            client.call(&[b"GET", key.as_bytes()])?;
+            latencies.push(started.elapsed());
+        }
+        Ok::<_, Failure>(())
+    };
+    let (mut idle, mut expiring) = (Vec::new(), Vec::new());
+    let idle_end = Instant::now() + IDLE;
+    while Instant::now() < idle_end {
+        gets(&mut client, &mut idle)?;
+    }
+    std::thread::sleep(deadline.saturating_sub(now()?));
+    let patience = Instant::now() + RUN_TIMEOUT;
+    loop {
+        gets(&mut client, &mut expiring)?;
+        let left = client.integer(&[b"DBSIZE"])?;
+        if left <= STAYING as i64 {
+            return Ok((percentile_ms(&mut idle, 0.999), percentile_ms(&mut expiring, 0.999)));
+        }
+        if Instant::now() > patience {
+            return Err(format!("{left} keys are still there on {}", server.name).into());
+        }
+    }
+}
+
+fn percentile_ms(latencies: &mut [Duration], part: f64) -> f64 {
+    latencies.sort_unstable();
+    let place = (latencies.len() as f64 * part) as usize;
+    latencies[place.min(latencies.len() - 1)].as_secs_f64() * 1e3
+}

@@ -11,6 +11,7 @@ arg_enum! {
         Cpu,
         Memory,
         Growth,
+        Expiry,
     }
 }
 
@@ -18,8 +19,8 @@ arg_enum! {
 #[derive(StructOpt)]
 #[structopt(name = "compare", rename_all = "kebab-case")]
 pub struct Options {
-    /// What to measure: cpu (with throughput), memory, growth (the longest SET)
-    #[structopt(long, use_delimiter = true, possible_values = &Measurement::variants(), case_insensitive = true, default_value = "cpu,memory,growth")]
+    /// What to measure: cpu (with throughput), memory, growth (the longest SET), expiry (the 99.9th percentile of GET)
+    #[structopt(long, use_delimiter = true, possible_values = &Measurement::variants(), case_insensitive = true, default_value = "cpu,memory,growth,expiry")]
     pub measure: Vec<Measurement>,
     /// Workloads by name or part of a name; `list` lists them
     #[structopt(long, use_delimiter = true, default_value = "")]
@@ -69,6 +70,9 @@ pub struct Options {
     /// Keys to which the table grows in the growth measurement
     #[structopt(long, default_value = "4000000")]
     pub growth_keys: usize,
+    /// Keys that expire together in the expiry measurement
+    #[structopt(long, default_value = "1000000")]
+    pub expiry_keys: usize,
     /// Where to write the results as JSON
     #[structopt(long, parse(from_os_str))]
     pub json: Option<PathBuf>,
@@ -85,7 +89,7 @@ impl Options {
         match measurement {
             Measurement::Cpu => self.pairs,
             Measurement::Memory => self.pairs.min(3),
-            Measurement::Growth => self.pairs.min(5),
+            Measurement::Growth | Measurement::Expiry => self.pairs.min(5),
         }
     }
 }

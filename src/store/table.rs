@@ -204,6 +204,9 @@ impl Table {
         if slot.load(Ordering::Acquire) & LINKED != 0 {
             return slot;
         }
+        if planted("table_links_no_bucket") {
+            return &self.base[0];
+        }
         // The bucket of which this one was split off; ends at bucket 0, which is linked from the start. At most one call a bit.
         let before = self.link_bucket(prefix & (prefix - 1), bits, pin);
         // Relaxed on both sides: the CAS only elects the claimant; what the head holds is published by the CAS of the link before it.
@@ -235,6 +238,7 @@ impl Table {
             // Acquire: pairs with the Release of the CAS that linked the target, which is thereby visible.
             let mut link = slot.load(Ordering::Acquire);
             loop {
+                steps::count();
                 match self.target(link, pin) {
                     Target::End => return Place { slot, link, found: None },
                     Target::Bucket(bucket) => {
@@ -576,6 +580,26 @@ impl Drop for Table {
     }
 }
 
+/// How many elements `place` has looked at on this thread: what an insertion costs beside one allocation. Counted in this file's tests only.
+mod steps {
+    #[cfg(test)]
+    thread_local! {
+        static TAKEN: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+    }
+
+    #[inline(always)]
+    pub(super) fn count() {
+        #[cfg(test)]
+        TAKEN.with(|taken| taken.set(taken.get() + 1));
+    }
+
+    /// The steps since the last call.
+    #[cfg(test)]
+    pub(super) fn take() -> u64 {
+        TAKEN.with(std::cell::Cell::take)
+    }
+}
+
 /// Asks the processor to load the line; changes nothing else.
 #[inline(always)]
 fn prefetch<T>(address: *const T) {
@@ -625,4 +649,38 @@ fn segment_allocate(level: u32) -> *mut Slot {
 unsafe fn segment_free(segment: *mut Slot, level: u32) {
     // SAFETY: the caller's promise.
     drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(segment, 1 << (level - 1))) });
+}
+
+#[cfg(all(test, not(caswell_loom)))]
+mod tests {
+    use super::*;
+    use crate::store::{Store, StoreOptions, Worker};
+
+    /// No insertion pays for a doubling: with a load of at most a half, buckets are linked one by one as they are needed, and a chain of buckets
+    /// that nobody has needed yet is short, as a run of one value in coin throws is. (Planted fault: `table_links_no_bucket`.)
+    #[test]
+    fn no_insertion_touches_more_than_a_bounded_number_of_elements_while_the_table_grows() {
+        const KEYS: u64 = if cfg!(caswell_checking) { 100_000 } else { 4_000_000 };
+        const STEPS_MAX: u64 = 64;
+        const SECTION_KEYS: u64 = 1000;
+        let store = Store::new(StoreOptions::default());
+        let worker = Worker::register(&store).expect("the slot is free");
+        let mut worst = 0;
+        let mut growths = 0;
+        for first in (0..KEYS).step_by(SECTION_KEYS as usize) {
+            let section = worker.enter();
+            let pin = section.pin();
+            let table = store.table(0, pin);
+            for key in first..first + SECTION_KEYS {
+                let (key, bits) = (key.to_le_bytes(), table.bits());
+                steps::take();
+                table.insert(store.hash(&key), &key, Word::VACANT, pin);
+                worst = worst.max(steps::take());
+                growths += table.bits() - bits;
+            }
+        }
+        println!("{KEYS} keys, {growths} growths: at most {worst} elements looked at by one insertion");
+        assert!(growths > 10, "the table grew only {growths} times");
+        assert!(worst <= STEPS_MAX, "an insertion looked at {worst} elements");
+    }
 }
