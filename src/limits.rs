@@ -31,6 +31,9 @@ pub const LIST_COPY_BYTES_MAX: usize = pick(512, 32);
 /// Largest allocation for a chunk of a rope: what a change of one byte in a long string copies, beside the path to it.
 pub const ROPE_CHUNK_BYTES: usize = pick(4096, 128);
 
+/// Bytes of the commands that a client may queue between MULTI and EXEC.
+pub const MULTI_QUEUE_BYTES_MAX: usize = 1 << 30;
+
 /// Input that one decoder call looks at, and so the longest command, in bytes: places in it have 32 bits.
 pub const DECODER_INPUT_BYTES_MAX: usize = u32::MAX as usize;
 
@@ -119,6 +122,9 @@ pub const BACKGROUND_WORKERS_MAX: usize = 16;
 
 /// The buffer that all connections of a worker read into, in bytes.
 pub const SHARED_INPUT_BYTES: usize = pick(64 * 1024, 1024);
+
+/// Unparsed input of a client whose command waits, in bytes; it is read from no more beyond.
+pub const WAITING_INPUT_BYTES_MAX: usize = 256 * 1024;
 
 /// Room that is made at once for a large argument that has been announced, in bytes.
 pub const INPUT_BYTES_AHEAD: usize = 256 * 1024;

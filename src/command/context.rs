@@ -1,11 +1,13 @@
 //! What a command about the client or the server may touch.
 
+use super::blocking;
 use super::table::Table;
 use crate::resp::Reply;
 use crate::server::Server;
 use crate::session::Session;
 use crate::store::Worker;
 use crate::sync::{Arc, Ordering};
+use crate::txn::{RuntimeLimits, Transaction, databases};
 
 /// Handed to every [`Handler::Server`](super::spec::Handler::Server) function. Such a command runs once, on its client's worker.
 pub struct Context<'a> {
@@ -17,6 +19,8 @@ pub struct Context<'a> {
     pub worker: &'a Worker,
     /// Memory for transactions.
     pub scratch: &'a mut crate::txn::Scratch,
+    /// Whether the command may wait: not within EXEC.
+    pub may_wait: bool,
     /// The client that sent the command.
     pub session: &'a mut Session,
 }
@@ -37,6 +41,21 @@ impl Context<'_> {
             self.server.monitors.remove(&client.outbox);
         }
         self.deliver(reply);
+    }
+
+    /// Serves all clients that wait for a key which has a value that they can take, after something that gave many keys other values at once.
+    pub fn serve_all_waiting(&mut self, limits: RuntimeLimits) {
+        for (database, key) in databases::keys_of_interest(self.worker, |_| true) {
+            let mut tx = Transaction::new(self.worker, self.scratch, database, limits);
+            tx.run(|tx| {
+                let id = tx.open(&key);
+                blocking::serve_key(tx, self.table, id);
+                blocking::serve(tx, self.table);
+            });
+            let wakes = tx.take_wakes();
+            drop(tx);
+            self.server.clients.wake(&wakes);
+        }
     }
 
     /// Whether the client has shown who it is, or need not while no password is set.

@@ -5,22 +5,27 @@
 //! their memory is asked for in three rounds (bucket heads, entries, roots) before the first command runs, so that the waits for memory overlap:
 //! on a million keys this makes look-ups several times cheaper. Then the slice runs under one pin of the epoch. Between slices the pin and the
 //! gate's slot are given up (rule 10 and 12 of docs/commit-protocol.md).
+//!
+//! Consecutive commands of one client on one key run in one attempt and become visible by one CAS: nobody can tell that from their running one right
+//! after the other, and a key that several clients write at once changes hands once per group instead of once per command.
 
 use super::args::Args;
+use super::blocking::{self, Waiter};
 use super::context::Context;
 use super::error::{CommandError, CommandResult};
-use super::spec::{Flags, Handler};
+use super::spec::{DataHandler, Flags, Handler};
 use super::table::Command;
 use crate::config::Settings;
 use crate::limits::{self, BATCH_COMMANDS_MAX};
 use crate::pubsub::monitor_line;
 use crate::resp::{Batch, Mark, Reply};
 use crate::server::statistics::BatchTimer;
-use crate::server::{ClientInfo, Server};
-use crate::session::{Ending, ReplyMode, Session};
+use crate::server::{ClientInfo, Paused, Server};
+use crate::session::{Ending, Queue, QueueIsFull, ReplyMode, Session};
 use crate::store::Worker;
 use crate::sync::Ordering;
 use crate::txn::{EventClass, RuntimeLimits, Transaction};
+use smallvec::SmallVec;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A data command's first key, hashed ahead.
@@ -38,6 +43,24 @@ struct Prepared<'t> {
     first_key: Option<FirstKey>,
 }
 
+impl<'t> Prepared<'t> {
+    /// The command and its function, if it is a data command.
+    #[inline]
+    fn data(&self) -> Option<(&'t Command, DataHandler)> {
+        let command = self.command?;
+        match command.row.handler {
+            Handler::Data(handler) => Some((command, handler)),
+            _ => None,
+        }
+    }
+
+    /// Its first key, if it can have no other.
+    #[inline]
+    fn only_key(&self) -> Option<FirstKey> {
+        self.first_key.filter(|_| self.command.is_some_and(|command| command.has_one_key))
+    }
+}
+
 /// Runs the commands of a batch in order and appends their replies; gives how many it ran. Fewer than all only where the connection is to end, or
 /// where the replies have become so many that they should leave first.
 pub fn execute_batch(context: &mut Context<'_>, input: &[u8], batch: &Batch, reply: &mut Reply) -> usize {
@@ -48,7 +71,7 @@ pub fn execute_batch(context: &mut Context<'_>, input: &[u8], batch: &Batch, rep
     context.worker.want_expired(limits.events.meets(EventClass::EXPIRED));
     let mut items = Vec::with_capacity(8);
     let mut executed = 0;
-    while executed < batch.len() && context.session.ending == Ending::None {
+    while executed < batch.len() && context.session.is_ready() {
         if executed > 0 && reply.len() >= limits::REPLY_BYTES_PAUSE {
             break;
         }
@@ -96,15 +119,23 @@ impl<'i> Slice<'_, 'i, '_> {
             *place = self.prepare(context, position);
         }
         let mut position = 0;
-        while position < count && context.session.ending == Ending::None {
+        while position < count && context.session.is_ready() && reply.len() < limits::REPLY_BYTES_PAUSE {
             self.monitored = context.server.monitors.any();
-            let data = match context.authenticated() && !context.session.is_only_subscriber() {
-                true => prepared[position..].iter().take_while(|one| self.runs_as_data(one)).count(),
+            let mut allowed = count - position;
+            if let Some(pause) = context.server.pause.current() {
+                let queue = context.session.multi.as_ref();
+                allowed = prepared[position..].iter().take_while(|one| !is_paused(pause, one.command, queue)).count();
+                if allowed == 0 {
+                    context.session.paused_until = Some(pause.until);
+                    break;
+                }
+            }
+            let data = match takes_data(context) {
+                true => prepared[position..][..allowed].iter().take_while(|one| self.runs_as_data(one)).count(),
                 false => 0,
             };
             if data > 0 {
-                self.run_data(context, position, &prepared[position..position + data], reply);
-                position += data;
+                position += self.run_data(context, position, &prepared[position..position + data], reply);
             } else {
                 self.run_other(context, position, prepared[position].command, reply);
                 position += 1;
@@ -130,8 +161,15 @@ impl<'i> Slice<'_, 'i, '_> {
         Prepared { command, first_key }
     }
 
-    /// Runs consecutive data commands, from `position` on, in one section.
-    fn run_data(&mut self, context: &mut Context<'_>, position: usize, prepared: &[Prepared<'_>], reply: &mut Reply) {
+    /// Runs consecutive data commands, from `position` on, in one section; gives the number run, fewer than all only where the replies have
+    /// become so many that they should leave first, or where one waits.
+    fn run_data(
+        &mut self,
+        context: &mut Context<'_>,
+        position: usize,
+        prepared: &[Prepared<'_>],
+        reply: &mut Reply,
+    ) -> usize {
         let mut tx = Transaction::new(context.worker, context.scratch, context.session.database(), self.limits);
         if prepared.len() > 1 {
             let hashes = || prepared.iter().filter_map(|one| one.first_key).map(|key| key.hash);
@@ -140,35 +178,93 @@ impl<'i> Slice<'_, 'i, '_> {
             hashes().for_each(|hash| table.prefetch_entry(hash, pin));
             hashes().for_each(|hash| table.prefetch_root(hash, pin));
         }
-        for (offset, one) in prepared.iter().enumerate() {
-            let Some(command) = one.command else { continue };
-            let Handler::Data(handler) = command.row.handler else { continue };
-            self.timer.command_starts(command.index, command.is_quick);
-            let args = self.arguments(position + offset);
-            let key = one.first_key.map(|key| (args.at(key.argument), key.hash));
+        let client = context.session.client.clone();
+        let waiter = Waiter { client: client.id, protocol: context.session.protocol() };
+        tx.allow_waiting(true);
+        let mut wait = None;
+        let mut ran = 0;
+        while ran < prepared.len() && wait.is_none() && reply.len() < limits::REPLY_BYTES_PAUSE {
+            let group = match context.session.replies {
+                ReplyMode::On if !self.monitored => self.group(position + ran, &prepared[ran..]),
+                _ => 1,
+            };
+            let group = &prepared[ran..ran + group];
             let mark = reply.mark();
-            let result = tx.run(|tx| {
+            let mut failed: SmallVec<[(usize, &'static str); 1]> = SmallVec::new();
+            let done = tx.run(|tx| {
                 reply.rewind(mark);
-                if let Some((key, hash)) = key {
-                    tx.hint(key, hash);
+                failed.clear();
+                for (offset, one) in group.iter().enumerate() {
+                    let Some((_, handler)) = one.data() else { continue };
+                    let args = self.arguments(position + ran + offset);
+                    if let Some(key) = one.first_key {
+                        tx.hint(args.at(key.argument), key.hash);
+                    }
+                    let mark = reply.mark();
+                    if let Err(error) = handler(tx, &args, reply) {
+                        reply.rewind(mark);
+                        reply.error(&error);
+                        failed.push((offset, error.code));
+                    }
+                    wait = tx.take_wait();
+                    if let Some(wait) = &wait {
+                        blocking::register(tx, waiter, &args, wait);
+                    } else if tx.has_hooked() {
+                        blocking::serve(tx, context.table);
+                    }
+                    if wait.is_some() || reply.len() >= limits::REPLY_BYTES_PAUSE {
+                        return offset + 1;
+                    }
                 }
-                handler(tx, &args, reply)
+                group.len()
             });
-            finish(&mut context.session.replies, self.timer, command, result, mark, reply);
+            for (offset, one) in group[..done].iter().enumerate() {
+                let Some((command, _)) = one.data() else { continue };
+                self.timer.command_starts(command.index, command.is_quick);
+                if let Some((_, code)) = failed.iter().find(|(position, _)| *position == offset) {
+                    self.timer.statistics().count_failed(command.index);
+                    self.timer.statistics().count_error(code);
+                }
+                self.timer.command_done();
+            }
+            if context.session.replies != ReplyMode::On {
+                withhold(&mut context.session.replies, mark, reply);
+            }
+            context.server.clients.wake(&tx.take_wakes());
             if self.limits.events != EventClass::default() {
                 publish_events(context.server, context.worker, &context.session.client, &mut tx);
                 deliver(context.session, reply);
             }
-            if self.monitored {
-                let args = self.arguments(position + offset);
+            if self.monitored
+                && let Some((command, _)) = group[0].data()
+            {
+                let args = self.arguments(position + ran);
                 show_to_monitors(context.server, &context.session.client, tx.database(), command, &args);
                 deliver(context.session, reply);
             }
+            ran += done;
         }
         drop(tx);
-        if let Some(command) = prepared.last().and_then(|one| one.command) {
+        if let Some(wait) = wait {
+            context.session.block(&wait);
+        }
+        if let Some(command) = prepared[..ran].last().and_then(|one| one.command) {
             note_last_command(context, command);
         }
+        ran
+    }
+
+    /// How many of the data commands `prepared`, of which the first is the slice's command `position`, are about one and the same key and no other.
+    fn group(&mut self, position: usize, prepared: &[Prepared<'_>]) -> usize {
+        let Some(first) = prepared[0].only_key() else { return 1 };
+        let same_hash =
+            prepared.iter().take_while(|one| one.only_key().is_some_and(|key| key.hash == first.hash)).count();
+        let key =
+            |position: usize, key: FirstKey| self.batch.arguments(self.first + position)[key.argument].of(self.input);
+        let is_same = |(offset, one): &(usize, &Prepared<'_>)| {
+            one.only_key().is_some_and(|this| key(position + offset, this) == key(position, first))
+        };
+        if same_hash == 1 { 1 } else { prepared[..same_hash].iter().enumerate().take_while(is_same).count() }
     }
 
     /// Runs a command about the client or the server, or refuses one.
@@ -204,6 +300,25 @@ impl<'i> Slice<'_, 'i, '_> {
         if context.session.is_only_subscriber() && !is_for_subscribers(command) {
             self.timer.statistics().count_rejected(command.index);
             return refuse(context, self.timer, only_for_subscribers(command), mark, reply);
+        }
+        if let Some(queue) = context.session.multi.as_mut()
+            && !runs_within_multi(command)
+        {
+            queue.has_writes |= command.row.flags.has(Flags::WRITE) || command.row.flags.has(Flags::MAY_REPLICATE);
+            let args = self.arguments(position);
+            let result = match queue.push(&args) {
+                _ if command.row.flags.has(Flags::NO_MULTI) => {
+                    Err(CommandError::err("Command not allowed inside a transaction"))
+                }
+                Err(QueueIsFull) => Err(CommandError::OUT_OF_MEMORY),
+                Ok(()) => Ok(()),
+            };
+            context.session.note_transaction();
+            match result {
+                Ok(()) => reply.simple("QUEUED"),
+                Err(error) => return refuse(context, self.timer, error, mark, reply),
+            }
+            return withhold(&mut context.session.replies, mark, reply);
         }
         note_last_command(context, command);
         self.timer.command_starts(command.index, command.is_quick);
@@ -247,9 +362,12 @@ fn finish(
     }
 }
 
-/// Answers a command that is not run.
+/// Answers a command that is not run. What EXEC would have run is then incomplete.
 #[cold]
 fn refuse(context: &mut Context<'_>, timer: &BatchTimer<'_>, error: CommandError, mark: Mark, reply: &mut Reply) {
+    if let Some(queue) = context.session.multi.as_mut() {
+        queue.is_refused = true;
+    }
     reply.error(&error);
     timer.statistics().count_error(error.code);
     withhold(&mut context.session.replies, mark, reply);
@@ -275,7 +393,7 @@ fn note_last_command(context: &Context<'_>, command: &Command) {
 
 /// Publishes what the commands run so far have done to keys, and which keys they found expired.
 #[cold]
-fn publish_events(server: &Server, worker: &Worker, client: &ClientInfo, tx: &mut Transaction<'_>) {
+pub(super) fn publish_events(server: &Server, worker: &Worker, client: &ClientInfo, tx: &mut Transaction<'_>) {
     for events in [worker.take_expired(), tx.take_events()].into_iter().flatten() {
         server.publish_events(client.worker, &events);
     }
@@ -283,7 +401,7 @@ fn publish_events(server: &Server, worker: &Worker, client: &ClientInfo, tx: &mu
 
 /// What a command has told its own client follows its reply, before the next command's.
 #[inline]
-fn deliver(session: &mut Session, reply: &mut Reply) {
+pub(super) fn deliver(session: &mut Session, reply: &mut Reply) {
     if !session.messages.is_empty() {
         session.messages.deliver(reply, usize::MAX);
         reply.keep();
@@ -292,7 +410,13 @@ fn deliver(session: &mut Session, reply: &mut Reply) {
 
 /// Shows a command to those who watch, once it has run; secrets and commands of administration are not for them.
 #[cold]
-fn show_to_monitors(server: &Server, client: &ClientInfo, database: usize, command: &Command, args: &Args<'_>) {
+pub(super) fn show_to_monitors(
+    server: &Server,
+    client: &ClientInfo,
+    database: usize,
+    command: &Command,
+    args: &Args<'_>,
+) {
     if command.row.flags.has(Flags::SKIP_MONITOR) || command.row.flags.has(Flags::ADMIN) {
         return;
     }
@@ -308,6 +432,11 @@ fn show_to_monitors(server: &Server, client: &ClientInfo, database: usize, comma
     let source = unix.as_deref().unwrap_or(&client.address);
     let line = monitor_line(now, database, source, (0..args.len()).map(shown));
     server.show_to_monitors(client.worker, &line);
+}
+
+/// Whether the client's data commands run at once.
+fn takes_data(context: &Context<'_>) -> bool {
+    context.authenticated() && !context.session.is_only_subscriber() && context.session.multi.is_none()
 }
 
 /// Whether a subscriber that speaks RESP2 may use it.
@@ -332,6 +461,22 @@ fn only_for_subscribers(command: &Command) -> CommandError {
         "Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
         command.full_name
     ))
+}
+
+/// Whether CLIENT PAUSE keeps the command from running.
+#[cold]
+fn is_paused(pause: Paused, command: Option<&Command>, queue: Option<&Queue>) -> bool {
+    const EFFECTS: [Flags; 2] = [Flags::WRITE, Flags::MAY_REPLICATE];
+    let writes = |command: &Command| {
+        let queued_writes = command.row.name == "exec" && queue.is_some_and(|queue| queue.has_writes);
+        queued_writes || EFFECTS.into_iter().any(|flag| command.row.flags.has(flag))
+    };
+    pause.all || command.is_some_and(writes)
+}
+
+/// Whether the command runs at once though others are being queued.
+fn runs_within_multi(command: &Command) -> bool {
+    matches!(command.row.name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
 }
 
 fn needs_memory(command: &Command) -> bool {

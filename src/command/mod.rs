@@ -3,6 +3,7 @@
 #![doc = include_str!("../../docs/adding-a-command.md")]
 
 pub mod args;
+pub mod blocking;
 #[cfg(feature = "server")]
 mod context;
 pub mod deadline;
@@ -11,6 +12,8 @@ pub mod dispatch;
 #[cfg(feature = "server")]
 pub mod documentation;
 pub mod error;
+#[cfg(feature = "server")]
+pub mod exec;
 pub mod family;
 pub mod float_text;
 pub mod help;

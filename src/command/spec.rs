@@ -7,12 +7,15 @@ use super::error::CommandResult;
 use crate::resp::Reply;
 use crate::txn::Transaction;
 
+/// A pure step over a transaction. It may run several times before its effects are committed, so it touches nothing but the transaction and the
+/// reply.
+pub type DataHandler = fn(&mut Transaction<'_>, &Args<'_>, &mut Reply) -> CommandResult;
+
 /// The function that runs a command.
 #[derive(Clone, Copy)]
 pub enum Handler {
-    /// A pure step over a transaction. It may run several times before its effects are committed, so it touches nothing
-    /// but the transaction and the reply.
-    Data(fn(&mut Transaction<'_>, &Args<'_>, &mut Reply) -> CommandResult),
+    /// A command about data.
+    Data(DataHandler),
     /// A command about the client or the server; runs once.
     #[cfg(feature = "server")]
     Server(fn(&mut crate::command::Context<'_>, &Args<'_>, &mut Reply) -> CommandResult),
@@ -246,6 +249,11 @@ impl KeySpec {
     /// Every `step`-th argument from `index` to the end.
     pub const fn many(index: i32, step: i32, flags: KeyFlags) -> Self {
         Self::at(index, flags, FindKeys::Range(-1, step, 0))
+    }
+
+    /// Every argument from `index` to the last but one.
+    pub const fn all_but_last(index: i32, flags: KeyFlags) -> Self {
+        Self::at(index, flags, FindKeys::Range(-2, 1, 0))
     }
 
     /// As many keys as argument `index` says, right after it.
@@ -517,6 +525,8 @@ pub struct Row {
     pub complexity: &'static str,
     /// One line, our own words.
     pub summary: &'static str,
+    /// Concerns the whole keyspace, so that no set of keys could protect it: EXEC and scripts with such a command run under the gate.
+    pub whole_keyspace: bool,
     /// Not meant for users; COMMAND DOCS says so (`syscmd`).
     pub system: bool,
     /// Version and change.
@@ -543,6 +553,7 @@ impl Row {
         group: Group::Server,
         complexity: "O(1)",
         summary: "",
+        whole_keyspace: false,
         system: false,
         history: &[],
         deprecated: None,

@@ -18,6 +18,8 @@ pub struct Command {
     pub full_name: Box<str>,
     /// [`Row::key_range`], kept ready for those who want a batch's keys before they run it.
     pub key_range: (i32, i32, i32),
+    /// Whether its first key is the only one that it can have.
+    pub has_one_key: bool,
     /// Whether it takes constant or logarithmic time, so that several in a row may be timed together.
     pub is_quick: bool,
     subcommands: Names,
@@ -38,7 +40,9 @@ impl Command {
             subcommands.insert(command.row.name.as_bytes(), position);
         }
         let is_quick = row.flags.has(Flags::FAST) || row.complexity == "O(1)";
-        Self { row, index, full_name, key_range: row.key_range(), is_quick, subcommands, all }
+        let key_range = row.key_range();
+        let has_one_key = row.keys.len() == 1 && key_range.0 > 0 && key_range.0 == key_range.1;
+        Self { row, index, full_name, key_range, has_one_key, is_quick, subcommands, all }
     }
 
     /// Its subcommands.

@@ -20,6 +20,12 @@
 //! left, so that a message takes no memory of its own for each subscriber that is slow. Commands that must come after earlier messages (those
 //! that end a subscription) put them before their replies.
 //!
+//! # Clients that wait
+//!
+//! While a client's command waits (BLPOP), or clients are paused, its task runs no other command. It reads on, up to
+//! [`limits::WAITING_INPUT_BYTES_MAX`], so that it notices at once when the client goes. Whoever serves it leaves the reply in the store and wakes this task
+//! (`command/blocking`).
+//!
 //! # Clients that do not read
 //!
 //! What the socket does not take waits in `output`, and the client may go on sending: a client that first sends its whole pipeline
@@ -40,11 +46,13 @@ use tokio::time::Sleep;
 use super::output::Output;
 use super::stream::Stream;
 use super::worker::{Scratch, Worker};
-use crate::command::{Context as CommandContext, dispatch};
+use crate::command::exec::unwatch;
+use crate::command::{Context as CommandContext, blocking, dispatch};
 use crate::limits;
 use crate::resp::{DecodeLimits, Decoder, Reply};
-use crate::session::{Ending, ReplyMode, Session};
+use crate::session::{Blocked, Ending, ReplyMode, Session};
 use crate::sync::Ordering;
+use crate::txn::{RuntimeLimits, Transaction};
 
 /// A connection, and the future that serves it until it ends.
 pub struct Connection {
@@ -61,6 +69,8 @@ pub struct Connection {
     output: Output,
     /// Runs while `output` is above the soft limit, and ends when it has been for too long.
     soft_limit: Option<Pin<Box<Sleep>>>,
+    /// Runs while a command waits with a time-out, or while clients are paused.
+    wait_clock: Option<Pin<Box<Sleep>>>,
     /// Runs while `output` is above the client's share, and ends when it is time to look whether the share has grown.
     share_check: Option<Pin<Box<Sleep>>>,
 }
@@ -105,6 +115,7 @@ impl Connection {
             has_more: false,
             output: Output::default(),
             soft_limit: None,
+            wait_clock: None,
             share_check: None,
         }
     }
@@ -125,6 +136,22 @@ impl Connection {
                 Ending::AfterReplies if flushed.is_ready() => return Ok(Poll::Ready(())),
                 Ending::AfterReplies => return Ok(Poll::Pending),
                 Ending::None => {}
+            }
+            if let Some(until) = self.session.paused_until.take() {
+                let sleep = || Box::pin(tokio::time::sleep_until(until.into()));
+                let is_over = self.wait_clock.get_or_insert_with(sleep).as_mut().poll(context).is_ready();
+                if !is_over && self.worker.server().pause.current().is_some() {
+                    self.session.paused_until = Some(until);
+                    // It may have gone meanwhile.
+                    return self.read_ahead(context);
+                }
+                self.wait_clock = None;
+            }
+            if let Some(blocked) = self.session.blocked {
+                if self.poll_blocked(blocked, context)?.is_pending() {
+                    return Ok(Poll::Pending);
+                }
+                continue;
             }
             if self.output.len() > self.worker.output_share() {
                 // `flush` has left the task's waker with the socket, for the case that the client reads.
@@ -155,6 +182,64 @@ impl Connection {
                 return Ok(Poll::Pending);
             }
         }
+    }
+
+    /// Ready when the client's command waits no longer: its reply is on its way then.
+    fn poll_blocked(&mut self, blocked: Blocked, context: &mut Context<'_>) -> Result<Poll<()>, Closed> {
+        let gives_up = blocked.deadline.is_some_and(|deadline| {
+            let sleep = || Box::pin(tokio::time::sleep_until(deadline.into()));
+            self.wait_clock.get_or_insert_with(sleep).as_mut().poll(context).is_ready()
+        });
+        let client = self.session.client.id;
+        let worker = self.worker.clone();
+        let mut scratch = worker.scratch();
+        let Scratch { reply, transactions, .. } = &mut *scratch;
+        let mut tx = Transaction::new(worker.store(), transactions, 0, RuntimeLimits::default());
+        let ending = if gives_up { blocking::cancel } else { blocking::collect };
+        let outcome = tx.run(|tx| ending(tx, client));
+        // Nobody but this task.
+        drop(tx.take_wakes());
+        drop(tx);
+        reply.clear();
+        reply.set_protocol(self.session.protocol());
+        match outcome {
+            blocking::Outcome::Waiting => {
+                drop(scratch);
+                return self.read_ahead(context);
+            }
+            blocking::Outcome::Served(bytes) => reply.raw(&bytes),
+            blocking::Outcome::GivenUp(error) if !error.is_empty() => reply.raw(&error),
+            blocking::Outcome::GivenUp(_) => blocking::answer_otherwise(blocked.otherwise, reply),
+        }
+        self.session.unblock();
+        self.wait_clock = None;
+        if self.session.replies == ReplyMode::On {
+            self.send(context, reply)?;
+        }
+        Ok(Poll::Ready(()))
+    }
+
+    /// Reads what a client sends while its command waits; pending until it does, and an error when it has gone.
+    fn read_ahead(&mut self, context: &mut Context<'_>) -> Result<Poll<()>, Closed> {
+        let worker = self.worker.clone();
+        let mut shared = worker.input();
+        while self.input.len() < limits::WAITING_INPUT_BYTES_MAX {
+            let mut buffer = ReadBuf::new(&mut shared);
+            if let Poll::Ready(result) = self.stream.poll_read(context, &mut buffer) {
+                result?;
+            } else {
+                return Ok(Poll::Pending);
+            }
+            let read = buffer.filled();
+            if read.is_empty() {
+                return Err(Closed::ByPeer);
+            }
+            self.input.extend_from_slice(read);
+            self.has_commands = true;
+            let read = read.len();
+            self.count_received(read);
+        }
+        Ok(Poll::Pending)
     }
 
     /// Sends what waits.
@@ -297,6 +382,7 @@ impl Connection {
                 server,
                 worker: worker.store(),
                 scratch: transactions,
+                may_wait: true,
                 session: &mut self.session,
             };
             let executed = dispatch::execute_batch(&mut commands, input, batch, reply);
@@ -308,13 +394,18 @@ impl Connection {
         }
         if let Some(error) = decoded.error
             && !self.has_commands
-            && self.session.ending == Ending::None
+            && self.session.is_ready()
         {
             tracing::debug!("protocol error ({error:?}) from client {}", self.session.client.address);
             if self.session.replies == ReplyMode::On {
                 error.write(reply);
             }
             self.session.end(Ending::AfterReplies);
+        }
+        if decoded.error.is_some() && self.session.blocked.is_some() {
+            // Its turn comes when the client's command has come to its end.
+            self.decoder.reset();
+            self.has_commands = true;
         }
         if self.session.ending != Ending::None {
             self.has_commands = false;
@@ -396,6 +487,22 @@ impl Connection {
         Err(Closed::ByUs)
     }
 
+    /// Takes back what the store knows of the client: that it waits for keys, or watches them.
+    fn leave_keys(&mut self) {
+        let client = self.session.client.id;
+        if self.session.blocked.is_none() && self.session.watched.is_empty() {
+            return;
+        }
+        let mut scratch = self.worker.scratch();
+        let transactions = &mut scratch.transactions;
+        unwatch(self.worker.store(), transactions, client, &self.session.watched);
+        if self.session.blocked.is_some() {
+            let mut tx = Transaction::new(self.worker.store(), transactions, 0, RuntimeLimits::default());
+            tx.run(|tx| blocking::cancel(tx, client));
+            drop(tx.take_wakes());
+        }
+    }
+
     fn count_received(&mut self, bytes: usize) {
         let counters = self.worker.counters();
         counters.reads_processed.add(1);
@@ -413,6 +520,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        self.leave_keys();
         self.worker.output_changed(self.output.len(), 0);
         self.worker.connection_closed();
         let server = self.worker.server();

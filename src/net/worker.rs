@@ -189,9 +189,10 @@ async fn close_idle(worker: Rc<Worker>) {
         }
         let own = |client: &Arc<ClientInfo>| client.worker == worker.index;
         for client in worker.server.clients.snapshot().into_iter().filter(own) {
-            // Those who listen are silent by nature.
-            let listens = client.is_subscriber() || client.is_monitor();
-            if !listens && client.idle() > Duration::from_secs(u64::from(seconds)) {
+            // Those who listen or wait are silent by nature.
+            // Relaxed: a client that has just been served is not idle.
+            let waits = client.is_subscriber() || client.is_monitor() || client.is_blocked.load(Ordering::Relaxed);
+            if !waits && client.idle() > Duration::from_secs(u64::from(seconds)) {
                 tracing::debug!("closing idle client {}", client.address);
                 client.kill();
             }

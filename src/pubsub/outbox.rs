@@ -162,7 +162,8 @@ impl Outbox {
         }
     }
 
-    fn wake(&self) {
+    /// Lets the client's task look at what there is for it.
+    pub fn wake(&self) {
         if let Some(waker) = self.waker.get() {
             waker.wake_by_ref();
         }

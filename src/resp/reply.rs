@@ -157,6 +157,19 @@ impl Reply {
         self.buffer.extend_from_slice(b"\r\n");
     }
 
+    /// Adds another reply behind what was written; the other is empty afterwards.
+    pub fn append(&mut self, other: &mut Self) {
+        let before = self.buffer.len();
+        self.buffer.append(&mut other.buffer);
+        let moved = |segment: Segment| Segment { offset: before + segment.offset, ..segment };
+        self.segments.extend(other.segments.drain(..).map(moved));
+    }
+
+    /// Adds replies that were encoded before.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.buffer.extend_from_slice(bytes);
+    }
+
     /// `+OK`
     pub fn ok(&mut self) {
         self.buffer.extend_from_slice(b"+OK\r\n");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::Allow;
 use crate::pubsub::{Outbox, Topic};
-use crate::sync::{Arc, AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{Arc, AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The connected clients by id.
 #[derive(Default)]
@@ -37,6 +37,15 @@ impl Clients {
     /// The client with this id, if it is connected.
     pub fn get(&self, id: u64) -> Option<Arc<ClientInfo>> {
         self.by_id.pin().get(&id).cloned()
+    }
+
+    /// Tells these clients, as far as they are connected, that there is something for them.
+    pub fn wake(&self, ids: &[u64]) {
+        for id in ids {
+            if let Some(client) = self.get(*id) {
+                client.wake();
+            }
+        }
     }
 
     /// How many clients are connected.
@@ -117,6 +126,12 @@ pub struct ClientInfo {
     pub is_monitor: AtomicBool,
     /// What other workers have to tell it.
     pub outbox: Arc<Outbox>,
+    /// Number of commands queued since MULTI; -1 outside one.
+    pub queued: AtomicI64,
+    /// Number of keys that it watches.
+    pub watched: AtomicUsize,
+    /// Whether its command waits.
+    pub is_blocked: AtomicBool,
 }
 
 impl ClientInfo {
@@ -146,6 +161,9 @@ impl ClientInfo {
             subscriptions: Default::default(),
             is_monitor: AtomicBool::new(false),
             outbox: Arc::default(),
+            queued: AtomicI64::new(-1),
+            watched: AtomicUsize::new(0),
+            is_blocked: AtomicBool::new(false),
         }
     }
 
@@ -171,6 +189,11 @@ impl ClientInfo {
     /// Asks the task that serves this client to close it.
     pub fn kill(&self) {
         self.outbox.close();
+    }
+
+    /// Lets the task that serves this client look at what there is for it.
+    pub fn wake(&self) {
+        self.outbox.wake();
     }
 
     /// Whether somebody asked for this client to be closed.

@@ -6,6 +6,7 @@
 pub mod allocation;
 pub mod clients;
 pub mod logging;
+mod pause;
 pub mod process;
 pub mod shutdown;
 pub mod statistics;
@@ -15,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 pub use clients::{ClientInfo, Clients};
+pub use pause::{Pause, Paused};
 pub use shutdown::{Shutdown, ShutdownRequest};
 pub use statistics::Statistics;
 
@@ -42,6 +44,8 @@ pub struct Server {
     pub hub: Hub,
     /// Who is shown every command.
     pub monitors: Monitors,
+    /// Whether clients are paused.
+    pub pause: Pause,
     /// Counters, one slot per worker.
     pub statistics: Statistics,
     /// How much happens per second.
@@ -77,6 +81,7 @@ impl Server {
             clients: Clients::default(),
             hub: Hub::default(),
             monitors: Monitors::default(),
+            pause: Pause::default(),
             statistics: Statistics::new(workers, commands),
             rates: tick::Rates::default(),
             shutdown: Shutdown::default(),

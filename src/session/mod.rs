@@ -5,9 +5,15 @@
 
 use crate::config::ClientClass;
 use crate::pubsub::{Receiver, Subscriptions, Topic};
+mod multi;
+
+pub use multi::{Queue, QueueIsFull, Watched};
+
 use crate::resp::Protocol;
 use crate::server::ClientInfo;
 use crate::sync::{Arc, Ordering};
+use crate::txn::{Otherwise, Wait};
+use std::time::{Duration, Instant};
 
 /// Which replies the client wants (CLIENT REPLY).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -35,6 +41,15 @@ pub enum Ending {
     Now,
 }
 
+/// A client whose command waits; it runs no other until that has come to an end.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocked {
+    /// When it gives up; never where `None`.
+    pub deadline: Option<Instant>,
+    /// What it answers then.
+    pub otherwise: Otherwise,
+}
+
 /// What one client has chosen, and its state.
 pub struct Session {
     /// What other workers see of it.
@@ -48,6 +63,14 @@ pub struct Session {
     /// What others have to tell it.
     pub messages: Receiver,
     subscriptions: Subscriptions,
+    /// The commands queued since MULTI.
+    pub multi: Option<Queue>,
+    /// The keys that it watches.
+    pub watched: Vec<Watched>,
+    /// Its command that waits.
+    pub blocked: Option<Blocked>,
+    /// When the pause ends that keeps its next command from running (CLIENT PAUSE).
+    pub paused_until: Option<Instant>,
     database: usize,
     protocol: Protocol,
 }
@@ -62,6 +85,10 @@ impl Session {
             replies: ReplyMode::On,
             ending: Ending::None,
             subscriptions: Subscriptions::default(),
+            multi: None,
+            watched: Vec::new(),
+            blocked: None,
+            paused_until: None,
             database: 0,
             protocol: Protocol::Resp2,
         }
@@ -118,6 +145,36 @@ impl Session {
     /// The class whose limit of output applies to it.
     pub fn class(&self) -> ClientClass {
         if self.subscriptions.is_empty() { ClientClass::Normal } else { ClientClass::PubSub }
+    }
+
+    /// Shows how much it has queued and watches, to CLIENT LIST and INFO. To be called after a change.
+    pub fn note_transaction(&self) {
+        let queued = self.multi.as_ref().map_or(-1, |queue| queue.len() as i64);
+        // Relaxed, both: figures that order nothing.
+        self.client.queued.store(queued, Ordering::Relaxed);
+        self.client.watched.store(self.watched.len(), Ordering::Relaxed);
+    }
+
+    /// Whether it may run another command now.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        self.ending == Ending::None && self.blocked.is_none() && self.paused_until.is_none()
+    }
+
+    /// Notes that the client's command waits.
+    pub fn block(&mut self, wait: &Wait) {
+        let deadline =
+            wait.timeout_ms.and_then(|timeout_ms| Instant::now().checked_add(Duration::from_millis(timeout_ms)));
+        self.blocked = Some(Blocked { deadline, otherwise: wait.otherwise });
+        // Relaxed: a figure for CLIENT LIST and INFO, which orders nothing.
+        self.client.is_blocked.store(true, Ordering::Relaxed);
+    }
+
+    /// Notes that the client's command has come to an end.
+    pub fn unblock(&mut self) {
+        self.blocked = None;
+        // Relaxed: as in `block`.
+        self.client.is_blocked.store(false, Ordering::Relaxed);
     }
 
     /// Ends the connection in this way, or in a more urgent one if that was wanted already.

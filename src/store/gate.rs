@@ -99,6 +99,14 @@ impl Gate {
         }
     }
 
+    /// Whether another worker has the gate or waits for it.
+    #[inline]
+    pub fn is_closed_by_another(&self, worker: usize) -> bool {
+        // Relaxed: a hint to leave the section; `enter` looks again.
+        let holder = self.holder.load(Ordering::Relaxed);
+        holder != OPEN && holder != worker as u64 + 1
+    }
+
     /// Opens the gate; `stamp` is the stamp of what the holder did.
     pub fn open(&self, stamp: u64) {
         // Relaxed: the store below publishes it.

@@ -162,7 +162,8 @@ struct WorkerSlot {
 /// All databases of one server.
 #[derive(Debug)]
 pub struct Store {
-    databases: Box<[CachePadded<AtomicPtr<Table>>]>,
+    /// Those that clients can select, then the internal one.
+    tables: Box<[CachePadded<AtomicPtr<Table>>]>,
     hasher: RandomState,
     clock: Clock,
     deadline_ticks: DeadlineTicks,
@@ -186,8 +187,9 @@ impl Store {
             None => RandomState::new(),
         };
         let base_ms = options.clock.now().unix_ms;
+        let tables = options.databases.max(1) + 1;
         Arc::new(Self {
-            databases: (0..options.databases.max(1))
+            tables: (0..tables)
                 .map(|id| CachePadded::new(AtomicPtr::new(Box::into_raw(Box::new(Table::new(id as u64, workers))))))
                 .collect(),
             hasher,
@@ -195,7 +197,7 @@ impl Store {
             deadline_ticks: DeadlineTicks::since(base_ms),
             gate: Gate::new(workers),
             elder: CachePadded::new(AtomicU64::new(0)),
-            next_table_id: AtomicU64::new(options.databases.max(1) as u64),
+            next_table_id: AtomicU64::new(tables as u64),
             active_expiry: AtomicBool::new(true),
             workers: (0..workers).map(|_| CachePadded::default()).collect(),
             drop_queue: Arc::default(),
@@ -203,9 +205,14 @@ impl Store {
         })
     }
 
-    /// Number of databases.
+    /// Number of databases that clients can select.
     pub fn databases(&self) -> usize {
-        self.databases.len()
+        self.tables.len() - 1
+    }
+
+    /// The number of the internal database, which clients cannot select: who waits for keys, and what they are to be told.
+    pub fn internal_database(&self) -> usize {
+        self.databases()
     }
 
     /// The store's clock.
@@ -219,11 +226,11 @@ impl Store {
         self.hasher.hash_one(key)
     }
 
-    /// The table of a database, `database < self.databases()`. Stays the same within a section.
+    /// The table of a database, `database <= self.internal_database()`. Stays the same within a section.
     #[inline]
     pub fn table<'g>(&self, database: usize, _pin: Pin<'g>) -> &'g Table {
         // Acquire: pairs with the Release in `Worker::replace_tables`: the table is seen initialised.
-        let table = self.databases[database].load(Ordering::Acquire);
+        let table = self.tables[database].load(Ordering::Acquire);
         // SAFETY: the pointer is never null, and a table that was swapped out is freed only after all pins that stood then have ended.
         unsafe { &*table }
     }
@@ -263,7 +270,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        for table in &mut self.databases {
+        for table in &mut self.tables {
             // Relaxed: the store is ours alone.
             let table = table.load(Ordering::Relaxed);
             // SAFETY: made by Box::into_raw in `new` or `replace_tables`; workers hold the store, so none is left.

@@ -14,7 +14,8 @@
 //! | Dead      | none                     | the entry is being unlinked: look the key up again |
 //!
 //! *queued*: the entry stands in one worker's reaper, which alone may make it Dead; set with the tombstone or placeholder, cleared by the
-//! reaper. *hooked*: somebody wants to hear of a change. Both survive every CAS ([`Word::keeping`]). *tag*: grows when a
+//! reaper. *hooked*: somebody wants to hear of a change (`txn/interest.rs`); set and cleared by multi-word commits only, so that a claimed word's
+//! true bit is that of the word it stands for. Both survive every other CAS ([`Word::keeping`]). *tag*: grows when a
 //! claim is released to the root it found (rule 5), so that a CAS prepared before the claim fails; zero until then.
 
 use super::claim::Claim;
@@ -22,7 +23,6 @@ use crate::types::Root;
 use std::ptr::NonNull;
 
 const STATE: u64 = 0b111;
-/// Set by whoever wants to hear of changes, cleared by nobody but the reaper of hooks; every CAS keeps it.
 const HOOKED: u64 = 1 << 3;
 const POINTER: u64 = ((1 << 48) - 1) & !0xf;
 const TAG_SHIFT: u32 = 48;
@@ -100,6 +100,21 @@ impl Word {
     /// This word without the *queued* bit.
     pub fn not_queued(self) -> Self {
         Self(self.0 & !QUEUED)
+    }
+
+    /// This word with the *queued* bit of `now`, the same entry's word as it is at present.
+    pub fn queued_as(self, now: Word) -> Self {
+        Self(self.0 & !QUEUED | now.0 & QUEUED)
+    }
+
+    /// This word with the *hooked* bit set or cleared.
+    pub fn with_hook(self, hooked: bool) -> Self {
+        Self(self.0 & !HOOKED | if hooked { HOOKED } else { 0 })
+    }
+
+    /// Whether both stand for the same root, or the same absence, and the same interest in it.
+    pub fn means_the_same(self, other: Word) -> bool {
+        self.state() == other.state() && self.is_hooked() == other.is_hooked()
     }
 
     /// Whether a reaper has the entry.
@@ -184,5 +199,9 @@ mod tests {
         assert_eq!(turning, live.queued().next_tag(), "the tag turns round without touching its neighbours");
         assert!(!live.was_read());
         assert_eq!(Word::VACANT.keeping(live.queued()), Word::VACANT.queued());
+        let hooked = live.with_hook(true);
+        assert!(hooked.is_hooked() && !hooked.means_the_same(live) && hooked.with_hook(false) == live);
+        assert_eq!(hooked.queued_as(live.queued()), live.queued().with_hook(true));
+        assert_eq!(hooked.queued().queued_as(live), hooked);
     }
 }

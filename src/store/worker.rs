@@ -40,6 +40,8 @@ pub struct Worker {
     garbage: Garbage,
     last_stamp: Cell<u64>,
     last_attempt: Cell<u64>,
+    /// How often the gate has been taken and not yet given back.
+    gates_held: Cell<u32>,
     reaper: RefCell<Reaper>,
     deadlines: RefCell<DeadlineIndex>,
     wants_expired: Cell<bool>,
@@ -51,6 +53,11 @@ pub struct Section<'w> {
     worker: &'w Worker,
     guard: Guard,
     now: Moment,
+}
+
+/// Proof of having the whole keyspace to oneself; gives it back when dropped.
+pub struct GateHeld<'w> {
+    worker: &'w Worker,
 }
 
 /// Proof of being inside a section.
@@ -74,6 +81,7 @@ impl Worker {
             garbage: Garbage::new(store.workers[index].meter.clone(), store.drop_queue.clone()),
             last_stamp: Cell::new(store.workers[index].statistics.last_stamp.get()),
             last_attempt: Cell::new(store.workers[index].statistics.past_attempts.get()),
+            gates_held: Cell::new(0),
             reaper: RefCell::default(),
             deadlines: RefCell::default(),
             wants_expired: Cell::new(false),
@@ -214,27 +222,28 @@ impl Worker {
 
     /// Deletes all keys of one database, or of all. Takes the gate; the keys are freed afterwards.
     pub fn flush(&self, database: Option<usize>) {
-        self.replace_tables(|index, _| database.is_none_or(|only| only == index));
+        let _gate = self.hold_gate();
+        self.replace_tables(|index, _| {
+            index != self.store.internal_database() && database.is_none_or(|only| only == index)
+        });
     }
 
     /// Swaps two databases for all clients at once. Takes the gate.
     pub fn swap_databases(&self, first: usize, second: usize) {
-        self.close_gate();
+        let _gate = self.hold_gate();
         // Relaxed: nobody else is in a section; opening the gate publishes the swap.
-        let one = self.store.databases[first].load(Ordering::Relaxed);
-        let two = self.store.databases[second].load(Ordering::Relaxed);
+        let one = self.store.tables[first].load(Ordering::Relaxed);
+        let two = self.store.tables[second].load(Ordering::Relaxed);
         // Release: pairs with the Acquire in `Store::table`.
-        self.store.databases[first].store(two, Ordering::Release);
+        self.store.tables[first].store(two, Ordering::Release);
         // Release: as above.
-        self.store.databases[second].store(one, Ordering::Release);
-        self.open_gate();
+        self.store.tables[second].store(one, Ordering::Release);
     }
 
-    /// Puts a new table in the place of each one that `choose` picks, under the gate.
+    /// Puts a new table in the place of each one that `choose` picks. The caller holds the gate.
     fn replace_tables(&self, choose: impl Fn(usize, &Table) -> bool) {
-        self.close_gate();
         let guard = self.handle.pin();
-        for (index, slot) in self.store.databases.iter().enumerate() {
+        for (index, slot) in self.store.tables.iter().enumerate() {
             // Relaxed: nobody else is in a section, and only a gate's holder changes the pointer.
             let old = slot.load(Ordering::Relaxed);
             // SAFETY: installed tables are alive; only a gate's holder, which we are, retires them.
@@ -250,13 +259,23 @@ impl Worker {
             self.garbage.retire(Retired::Table(unsafe { Box::from_raw(old) }), &guard);
         }
         self.garbage.hand_over(&guard);
-        drop(guard);
-        self.open_gate();
     }
 
-    fn close_gate(&self) {
-        self.store.gate.close(self.index);
-        self.statistics().gates.add(1);
+    /// Waits until this worker has the whole keyspace to itself, for as long as the result lives; its own sections go on. Where it has the gate
+    /// already nothing is waited for. The caller is outside any section when it takes the gate (rule 11).
+    pub fn hold_gate(&self) -> GateHeld<'_> {
+        if self.gates_held.get() == 0 {
+            self.store.gate.close(self.index);
+            self.statistics().gates.add(1);
+        }
+        self.gates_held.set(self.gates_held.get() + 1);
+        GateHeld { worker: self }
+    }
+
+    /// Whether somebody waits for all sections to end.
+    #[inline]
+    pub fn is_gate_wanted(&self) -> bool {
+        self.store.gate.is_closed_by_another(self.index)
     }
 
     fn open_gate(&self) {
@@ -285,7 +304,7 @@ impl Worker {
 
     /// The installed table with this id.
     fn installed<'g>(&self, id: u64, pin: Pin<'g>) -> Option<&'g Table> {
-        (0..self.store.databases()).map(|database| self.store.table(database, pin)).find(|table| table.id() == id)
+        (0..self.store.tables.len()).map(|database| self.store.table(database, pin)).find(|table| table.id() == id)
     }
 
     /// Makes entries Dead and unlinks them whose grace period is over; whether there may be more.
@@ -308,21 +327,22 @@ impl Worker {
         let entry = unsafe { item.entry.as_ref() };
         loop {
             let word = entry.load();
-            let (root, stamp) = match word.state() {
-                State::Vacant => (None, 0),
-                // SAFETY: read from the entry's word under the pin.
-                State::Tombstone(root) => (Some(root), unsafe { root.as_ref() }.stamp()),
-                State::Live(_) => {
-                    if entry.compare_exchange(word, word.not_queued()).is_ok() {
-                        return;
-                    }
-                    continue;
+            if matches!(word.state(), State::Claimed(_)) {
+                return self.mourn(item, pin);
+            }
+            if word.is_hooked() || matches!(word.state(), State::Live(_)) {
+                // It is needed again. (Whoever clears the hook of a key without a value queues the entry anew.)
+                if entry.compare_exchange(word, word.not_queued()).is_ok() {
+                    return;
                 }
-                State::Claimed(_) => return self.mourn(item, pin),
-                State::Dead => unreachable!("only this reaper makes the entry Dead"),
-            };
-            if stamp != item.stamp || word.is_hooked() {
-                // Deleted anew since it was queued: another grace period begins. Hooked: its waiters keep it.
+                continue;
+            }
+            let root = word.root_pointer();
+            // SAFETY: read from the entry's word under the pin.
+            let stamp = root.map_or(0, |root| unsafe { root.as_ref() }.stamp());
+            debug_assert!(word != Word::DEAD, "only this reaper makes the entry Dead");
+            if stamp != item.stamp {
+                // Deleted anew since it was queued: another grace period begins.
                 return self.mourn(Mourned { stamp, ..item }, pin);
             }
             if entry.compare_exchange(word, Word::DEAD).is_ok() {
@@ -414,7 +434,7 @@ impl Worker {
         let mut tombstone = NewRoot::tombstone();
         tombstone.stamp(stamp);
         let tombstone = tombstone.publish();
-        let new = Word::root(tombstone, true).keeping(word).queued();
+        let new = Word::root(tombstone, true).keeping(settled).queued();
         if entry.compare_exchange(word, new).is_err() {
             // SAFETY: published to nobody: the CAS failed.
             drop(unsafe { NewRoot::take_back(tombstone) });
@@ -437,7 +457,8 @@ impl Worker {
         }
     }
 
-    /// Waits for or aborts the undecided commit that claims the word, if one does; gives what the word stands for then.
+    /// Waits for or aborts the undecided commit that claims the word, if one does; gives what the word stands for then, with the *queued* bit
+    /// that the word has.
     #[inline]
     pub(crate) fn settle(&self, word: Word) -> Result<Word, ElderHolds> {
         match word.state() {
@@ -461,13 +482,17 @@ impl Worker {
         }
         if record.status() == Status::Undecided {
             if record.is_elder() {
-                return if planted("commit_elder_overrun") { Ok(claim.resolve()) } else { Err(ElderHolds) };
+                return if planted("commit_elder_overrun") {
+                    Ok(claim.resolve().queued_as(word))
+                } else {
+                    Err(ElderHolds)
+                };
             }
             if record.abort() {
                 self.statistics().aborts.add(1);
             }
         }
-        Ok(claim.resolve())
+        Ok(claim.resolve().queued_as(word))
     }
 
     /// Puts a small table in the place of each one that has grown and holds nothing any more, so that its buckets' memory comes back.
@@ -475,9 +500,10 @@ impl Worker {
         let deserted = |table: &Table| table.bits() > TABLE_BITS_MIN && table.entries() == 0;
         let any = {
             let section = self.enter();
-            (0..self.store.databases()).any(|database| deserted(self.store.table(database, section.pin())))
+            (0..self.store.tables.len()).any(|database| deserted(self.store.table(database, section.pin())))
         };
         if any {
+            let _gate = self.hold_gate();
             self.replace_tables(|_, table| deserted(table));
         }
     }
@@ -530,6 +556,16 @@ impl<'w> Section<'w> {
             worker.last_stamp.set(floor);
             worker.store.gate.set_floor(worker.index, floor);
         });
+    }
+}
+
+impl Drop for GateHeld<'_> {
+    fn drop(&mut self) {
+        let held = &self.worker.gates_held;
+        held.set(held.get() - 1);
+        if held.get() == 0 {
+            self.worker.open_gate();
+        }
     }
 }
 

@@ -58,6 +58,9 @@ impl Transaction<'_> {
         if self.elder_holds {
             return Outcome::ElderHolds;
         }
+        if self.lost {
+            return Outcome::Conflict;
+        }
         if self.elder.is_some() {
             return self.commit_as_elder();
         }
@@ -66,7 +69,7 @@ impl Transaction<'_> {
             // One word is a snapshot by itself.
             [only] if !only.is_changed() => Outcome::Committed,
             [_] => self.commit_one(),
-            all if all.iter().all(|opened| !opened.is_changed()) => self.validate(),
+            all if !all.iter().any(Opened::is_changed) => self.validate(),
             _ => self.commit_many(),
         }
     }
@@ -104,13 +107,13 @@ impl Transaction<'_> {
             Ok(settled) => settled,
             Err(held) => return held.into(),
         };
-        if settled.state() != opened.seen.state() && !planted("commit_blind_cas") {
+        if !settled.means_the_same(opened.seen) && !planted("commit_blind_cas") {
             return Outcome::Conflict;
         }
         let stamp = draw_stamp(worker, stamp_of(opened.seen), settled.was_read());
         let Some(new) = opened.stamped(stamp) else { return Outcome::Committed };
         let is_tombstone = opened.is_deleted();
-        let new = if is_tombstone { new.keeping(word).queued() } else { new.keeping(word) };
+        let new = if is_tombstone { new.keeping(settled).queued() } else { new.keeping(settled) };
         if entry.compare_exchange(word, new).is_err() {
             return Outcome::Conflict;
         }
@@ -203,7 +206,7 @@ impl Transaction<'_> {
         for one in opened.iter_mut() {
             one.stamped(stamp);
         }
-        let queued = queue_deletions(&record);
+        let queued = queue_abandoned(&record);
         if planted("commit_early_release") {
             release(&record);
         }
@@ -255,9 +258,8 @@ impl Transaction<'_> {
     pub(super) fn claim_as_elder(&mut self, entry: NonNull<Entry>, word: Word) -> Option<Word> {
         let worker = self.section.worker();
         // There is one elder, and it is this transaction: no other claim makes it wait.
-        let settled = worker.settle(word).ok()?;
+        let expected = worker.settle(word).ok()?;
         let record = self.elder.as_mut()?;
-        let expected = settled.keeping(word);
         let claim = record.add(entry, expected, expected);
         // SAFETY: found in the table under the pin that still stands.
         let entry = unsafe { entry.as_ref() };
@@ -311,14 +313,13 @@ fn claim(worker: &Worker, record: &mut Record, opened: &mut Opened) -> Outcome {
     let entry = unsafe { entry_pointer.as_ref() };
     loop {
         let word = entry.load();
-        let settled = match worker.settle(word) {
+        let expected = match worker.settle(word) {
             Ok(settled) => settled,
             Err(held) => return held.into(),
         };
-        if settled.state() != opened.seen.state() && !planted("commit_claims_unchecked") {
+        if !expected.means_the_same(opened.seen) && !planted("commit_claims_unchecked") {
             return Outcome::Conflict;
         }
-        let expected = settled.keeping(word);
         let claim = record.add(entry_pointer, expected, opened.desired(expected));
         if entry.compare_exchange(word, Word::claimed(claim).keeping(word)).is_ok() {
             return Outcome::Committed;
@@ -342,22 +343,21 @@ fn release_one(entry: &Entry, claim: &Claim) {
     loop {
         let word = entry.load();
         if word.state() != State::Claimed(NonNull::from(claim))
-            || entry.compare_exchange(word, left.keeping(word)).is_ok()
+            || entry.compare_exchange(word, left.queued_as(word)).is_ok()
         {
             return;
         }
-        // Only the hooked bit can have changed, or another thread has replaced the claim: both are seen in the next round.
+        // Only the queued bit can have changed, or another thread has replaced the claim: both are seen in the next round.
     }
 }
 
-/// Gives the claimed words of keys to be deleted their *queued* bit, before anybody else can put a word in the claim's place; the caller queues
-/// the entries of these claims whatever comes of the commit.
-fn queue_deletions(record: &Record) -> smallvec::SmallVec<[NonNull<Claim>; 8]> {
+/// Gives the claimed words that are to be left without value and hook their *queued* bit, before anybody else can put a word in the claim's place;
+/// the caller queues the entries of these claims whatever comes of the commit.
+fn queue_abandoned(record: &Record) -> smallvec::SmallVec<[NonNull<Claim>; 8]> {
     let mut queued = smallvec::SmallVec::new();
     for claim in record.claims() {
-        let deletes =
-            matches!(claim.desired().state(), State::Tombstone(_)) && matches!(claim.expected.state(), State::Live(_));
-        if !deletes {
+        let is_kept = |word: Word| word.is_hooked() || matches!(word.state(), State::Live(_));
+        if is_kept(claim.desired()) || !is_kept(claim.expected) {
             continue;
         }
         // SAFETY: entries of claims were found in the table under the pin that still stands.
@@ -414,12 +414,13 @@ fn settle_accounts(worker: &Worker, table: &Table, entry: &Entry, opened: &mut O
 }
 
 impl Opened {
-    /// Makes the tombstone that a deletion installs; a deletion of what is not there is no change.
+    /// Makes the tombstone that a deletion installs. A key that had no value and was given one in this very attempt has not changed, but for those who
+    /// want to hear of it.
     fn make_tombstone(&mut self) {
         if let Pending::Deleted = self.pending {
             self.pending = match self.seen_root() {
-                Some(_) => Pending::Tombstone(NewRoot::tombstone()),
-                None => Pending::Unchanged,
+                None if !self.hooked => Pending::Unchanged,
+                _ => Pending::Tombstone(NewRoot::tombstone()),
             };
         }
     }
@@ -442,12 +443,13 @@ impl Opened {
 
     /// The word that a multi-word commit leaves where it found `expected`.
     fn desired(&self, expected: Word) -> Word {
-        match &self.pending {
+        let word = match &self.pending {
             Pending::Value(root) => Word::root(root.address(), false).keeping(expected),
             Pending::Tombstone(root) => Word::root(root.address(), true).keeping(expected),
             Pending::Unchanged | Pending::Deleted if planted("commit_no_tag") => expected,
             // Rule 5: a CAS prepared before the claim must fail.
             Pending::Unchanged | Pending::Deleted => expected.next_tag(),
-        }
+        };
+        word.with_hook(self.hooked)
     }
 }

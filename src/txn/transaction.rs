@@ -5,6 +5,7 @@
 
 use super::commit::Outcome;
 use super::limits::RuntimeLimits;
+use crate::clock::Moment;
 use crate::limits::LOST_ATTEMPTS_BEFORE_ELDER;
 use crate::store::claim::Record;
 use crate::store::entry::Entry;
@@ -48,6 +49,8 @@ pub(super) struct Opened {
     pub(super) word: Word,
     /// What the word stood for; what validation compares.
     pub(super) seen: Word,
+    /// Whether the key's word is to have its *hooked* bit; a change needs another changed key in the same attempt.
+    pub(super) hooked: bool,
 }
 
 impl Opened {
@@ -59,9 +62,37 @@ impl Opened {
         }
     }
 
+    /// Whether its word is to change.
     pub(super) fn is_changed(&self) -> bool {
+        !matches!(self.pending, Pending::Unchanged) || self.hooked != self.seen.is_hooked()
+    }
+
+    /// Whether its value is to change.
+    pub(super) fn is_written(&self) -> bool {
         !matches!(self.pending, Pending::Unchanged)
     }
+}
+
+/// What a command asks for that has found nothing: to be run again when one of its keys has a value of the right type, or to give up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wait {
+    /// The positions of its keys among its arguments.
+    pub keys: std::ops::Range<usize>,
+    /// How long it waits at most, in milliseconds; for ever where `None`.
+    pub timeout_ms: Option<u64>,
+    /// What it answers when it gives up.
+    pub otherwise: Otherwise,
+}
+
+/// What a command answers that has waited in vain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Otherwise {
+    /// The null of an array.
+    NullArray,
+    /// The null of a string.
+    Null,
+    /// Zero.
+    Zero,
 }
 
 /// Memory that transactions of one thread use again and again.
@@ -77,6 +108,10 @@ pub struct Scratch {
     pub(super) abandoned: Vec<NewRoot>,
     pub(super) order: Vec<u32>,
     events: Events,
+    /// Whether somebody wants to hear of one of the opened keys.
+    any_hooked: bool,
+    /// Clients that this attempt has something for.
+    wakes: Vec<u64>,
     hits: u64,
     misses: u64,
 }
@@ -99,14 +134,37 @@ pub struct Transaction<'w> {
     pub(super) elder_holds: bool,
     /// A hash computed ahead of the command, with the place of the key's bytes.
     hint: Option<(*const [u8], u64)>,
+    may_wait: bool,
+    wait: Option<Wait>,
+    /// The attempt's one reading of the clock (rule 9), also of an attempt that outlives its section.
+    now: Moment,
+    /// Something that the attempt has read is not true any more: it is void.
+    pub(super) lost: bool,
 }
+
+/// Something that the attempt has read has changed: it is void and will be run again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost;
 
 impl<'w> Transaction<'w> {
     /// Begins a section on `worker`; commands run in `database` under these settings.
     pub fn new(worker: &'w Worker, scratch: &'w mut Scratch, database: usize, limits: RuntimeLimits) -> Self {
         let section = worker.enter();
         debug_assert!(scratch.opened.is_empty());
-        Self { section, scratch, database, limits, elder: None, elder_holds: false, hint: None }
+        let now = section.now();
+        Self {
+            section,
+            scratch,
+            database,
+            limits,
+            elder: None,
+            elder_holds: false,
+            hint: None,
+            may_wait: false,
+            wait: None,
+            now,
+            lost: false,
+        }
     }
 
     /// Runs `step` and commits what it left, again and again until the commit succeeds. `step` is pure but for the transaction and what it
@@ -132,6 +190,7 @@ impl<'w> Transaction<'w> {
 
     #[inline]
     fn begin(&mut self) {
+        self.now = self.section.now();
         let attempt = self.section.worker().next_attempt();
         self.scratch.attempt.begin(attempt);
     }
@@ -161,6 +220,7 @@ impl<'w> Transaction<'w> {
         }
         scratch.opened.clear();
         scratch.keys.clear();
+        scratch.any_hooked = false;
         scratch.hits = 0;
         scratch.misses = 0;
         self.hint = None;
@@ -171,7 +231,10 @@ impl<'w> Transaction<'w> {
         self.release_elder_claims();
         self.elder_holds = false;
         self.scratch.events.clear();
+        self.lost = false;
         self.clear();
+        self.wait = None;
+        self.scratch.wakes.clear();
         self.scratch.abandoned.clear();
         self.scratch.attempt.fail();
     }
@@ -201,6 +264,47 @@ impl<'w> Transaction<'w> {
         }
     }
 
+    /// In the middle of a long attempt, between two of its steps: ends the section and begins another, so that neither garbage nor the gate's holder
+    /// waits for the attempt's end, and looks up again what the attempt has read (rules 8, 10 and 12). O(n) with n the keys opened.
+    ///
+    /// What is pending stays: a root that still has its stamp has been in place all the while, with all its nodes.
+    ///
+    /// # Errors
+    /// If something has changed: the attempt is void, and its steps must come to an end.
+    pub fn breathe(&mut self) -> Result<(), Lost> {
+        let is_elder = self.elder.is_some();
+        // Claims must not outlive the section: whoever has the gate may put another table in the place of this one.
+        self.release_elder_claims();
+        let stamps: Vec<(u64, Word)> =
+            (0u32..).zip(&self.scratch.opened).map(|(id, opened)| (self.seen_stamp(KeyId(id)), opened.seen)).collect();
+        self.section.renew();
+        debug_assert_eq!(is_elder, self.elder.is_some());
+        for (position, (stamp, before)) in stamps.into_iter().enumerate() {
+            let opened = &self.scratch.opened[position];
+            let (database, hash) = (usize::from(opened.database), opened.hash);
+            let key = self.key_of(opened).to_vec();
+            let Ok((entry, word, seen)) = self.read(database, hash, &key) else {
+                self.elder_holds = true;
+                return Err(Lost);
+            };
+            let opened = &mut self.scratch.opened[position];
+            (opened.entry, opened.word, opened.seen) = (entry, word, seen);
+            let is_same = matches!(before.state(), State::Live(_)) == matches!(seen.state(), State::Live(_))
+                && before.is_hooked() == seen.is_hooked();
+            if !is_same || self.seen_stamp(KeyId(position as u32)) != stamp {
+                self.lost = true;
+                return Err(Lost);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether somebody waits for this attempt's section to end.
+    #[inline]
+    pub fn is_waited_for(&self) -> bool {
+        self.section.worker().is_gate_wanted()
+    }
+
     /// Ends the section and begins another between two commands (rule 10), so that garbage is freed and the gate's holder does not wait
     /// long.
     pub fn renew(&mut self) {
@@ -217,7 +321,7 @@ impl<'w> Transaction<'w> {
     /// The attempt's one reading of the wall clock, in milliseconds of Unix time (rule 9).
     #[inline]
     pub fn now_ms(&self) -> i64 {
-        self.section.now().unix_ms
+        self.now.unix_ms
     }
 
     /// The client's database.
@@ -266,7 +370,7 @@ impl<'w> Transaction<'w> {
         self.open_in(self.database, key)
     }
 
-    /// Opens a key of another database, `database < self.databases()`.
+    /// Opens a key of another database, `database < self.databases()`, or of the internal one.
     #[inline]
     pub fn open_in(&mut self, database: usize, key: &[u8]) -> KeyId {
         let hash = match self.hint {
@@ -297,7 +401,9 @@ impl<'w> Transaction<'w> {
             entry,
             word,
             seen,
+            hooked: seen.is_hooked(),
         });
+        self.scratch.any_hooked |= seen.is_hooked();
         if position >= LINEAR_SEARCH_MAX {
             self.add_to_index();
         }
@@ -374,7 +480,7 @@ impl<'w> Transaction<'w> {
                 State::Live(root) => {
                     // SAFETY: read from the entry's word under the pin.
                     let root = unsafe { root.as_ref() };
-                    if root.is_expired(self.section.now().unix_ms) {
+                    if root.is_expired(self.now.unix_ms) {
                         if planted("expiry_no_tombstone") {
                             return Ok((Some(NonNull::from(entry)), word, Word::VACANT));
                         }
@@ -410,13 +516,71 @@ impl<'w> Transaction<'w> {
     #[inline]
     pub fn root(&self, key: KeyId) -> Option<&Root> {
         let opened = &self.scratch.opened[key.0 as usize];
-        root_of(opened)
+        // A value that this attempt has made with a deadline in the past is gone for its next steps.
+        root_of(opened).filter(|root| !opened.is_written() || !root.is_expired(self.now.unix_ms))
     }
 
     /// The key's value together with the attempt, for a new tree made from what is read (COPY, a string that becomes a rope).
     pub fn root_and_attempt(&mut self, key: KeyId) -> (Option<&Root>, &mut Attempt) {
         let scratch = &mut *self.scratch;
         (root_of(&scratch.opened[key.0 as usize]), &mut scratch.attempt)
+    }
+
+    /// The stamp of the value, or of the deletion, that this attempt found at the key; 0 where it has never had a value. Unlike every other's.
+    pub fn seen_stamp(&self, key: KeyId) -> u64 {
+        let seen = self.scratch.opened[key.0 as usize].seen;
+        // SAFETY: read from the entry's word under the pin that the transaction holds since before.
+        seen.root_pointer().map_or(0, |root| unsafe { root.as_ref() }.stamp())
+    }
+
+    /// Says whether the commands to come may wait: not in EXEC and scripts.
+    pub fn allow_waiting(&mut self, may_wait: bool) {
+        self.may_wait = may_wait;
+    }
+
+    /// Whether a command that finds nothing may [`wait`](Self::wait_for) instead of answering so.
+    pub fn may_wait(&self) -> bool {
+        self.may_wait
+    }
+
+    /// Instead of a reply: the command has found nothing and waits.
+    pub fn wait_for(&mut self, wait: Wait) {
+        self.wait = Some(wait);
+    }
+
+    /// Whether the command run last waits, and for what.
+    #[inline]
+    pub fn take_wait(&mut self) -> Option<Wait> {
+        self.wait.take()
+    }
+
+    /// Notes that this attempt has something for a client, which is to be told after the commit.
+    pub fn wake(&mut self, client: u64) {
+        self.scratch.wakes.push(client);
+    }
+
+    /// After a commit: the clients to be told of it.
+    #[inline]
+    pub fn take_wakes(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.scratch.wakes)
+    }
+
+    /// Whether somebody wants to hear of one of the opened keys.
+    #[inline]
+    pub fn has_hooked(&self) -> bool {
+        self.scratch.any_hooked
+    }
+
+    /// The hooked keys that this attempt gives another value, in the order of opening.
+    pub fn hooked_and_written(&self) -> Vec<KeyId> {
+        let is_it = |opened: &Opened| opened.hooked && matches!(opened.pending, Pending::Value(_));
+        (0u32..).zip(&self.scratch.opened).filter(|(_, opened)| is_it(opened)).map(|(id, _)| KeyId(id)).collect()
+    }
+
+    /// The database and the bytes of an opened key.
+    pub fn name_of(&self, key: KeyId) -> (usize, &[u8]) {
+        let opened = &self.scratch.opened[key.0 as usize];
+        (usize::from(opened.database), self.key_of(opened))
     }
 
     /// Replaces the key's value, whatever it was.
@@ -475,7 +639,7 @@ impl<'w> Transaction<'w> {
         let Some(root) = root_of(opened) else { return };
         let mut value = NewRoot::with_expiry(root, expiry_ms);
         value.set_access(root.access());
-        if !opened.is_changed() {
+        if !opened.is_written() {
             opened.shares_nodes = root.has_nodes();
         }
         // A pending root that is replaced here frees its header only: the new one has its nodes.

@@ -134,6 +134,35 @@ impl Client {
         line.trim_end_matches("\r\n").to_owned()
     }
 
+    /// Sends an inline request and gives its whole reply, as [`hear`](Self::hear) does.
+    pub fn ask(&mut self, request: &str) -> String {
+        self.send_bytes(format!("{request}\r\n").as_bytes());
+        self.hear()
+    }
+
+    /// Reads one reply and gives it as it came, with bars between the lines: `*2|$1|a|:1`.
+    pub fn hear(&mut self) -> String {
+        let mut line = String::new();
+        self.input.read_line(&mut line).expect("the server replies");
+        let mut reply = line.trim_end_matches("\r\n").to_owned();
+        assert!(!reply.is_empty(), "the server closed the connection");
+        let (kind, rest) = reply.split_at(1);
+        let count = rest.parse::<usize>().unwrap_or(0);
+        match kind {
+            "$" | "=" if !rest.starts_with('-') => {
+                let payload = self.bytes(count).expect("the server replies");
+                reply = format!("{reply}|{}", String::from_utf8_lossy(&payload));
+            }
+            "*" | "~" | ">" | "%" => {
+                for _ in 0..if kind == "%" { 2 * count } else { count } {
+                    reply = format!("{reply}|{}", self.hear());
+                }
+            }
+            _ => {}
+        }
+        reply
+    }
+
     /// Everything until the server closes the connection.
     pub fn rest(&mut self) -> Vec<u8> {
         let mut rest = Vec::new();

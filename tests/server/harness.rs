@@ -10,7 +10,8 @@ use caswell::config::Settings;
 use caswell::config::load::{Sources, load};
 use caswell::net::{Listeners, serve};
 use caswell::server::{Server, ShutdownRequest};
-use caswell::sync::{Arc, thread, wait};
+use caswell::store::Worker;
+use caswell::sync::{Arc, Ordering, thread, wait};
 
 use crate::client::Client;
 
@@ -87,6 +88,34 @@ impl TestServer {
             serve(shared, listeners, std::future::pending()).expect("threads and sockets");
         });
         Self { server, address, thread: Some(thread) }
+    }
+
+    /// Clients whose commands wait.
+    pub fn blocked_clients(&self) -> usize {
+        // Relaxed: the test waits for the figure.
+        self.server.clients.snapshot().iter().filter(|client| client.is_blocked.load(Ordering::Relaxed)).count()
+    }
+
+    /// Keys of the store's internal database: clients that wait, and keys that somebody wants to hear of.
+    pub fn internal_keys(&self) -> u64 {
+        let worker = Worker::register(&self.server.store).expect("a slot is free");
+        let section = worker.enter();
+        self.server.store.table(self.server.store.internal_database(), section.pin()).keys()
+    }
+
+    /// Waits until deleted keys have left no more entries than somebody wants to hear of.
+    pub fn forget_deleted_keys(&self) {
+        let worker = Worker::register(&self.server.store).expect("a slot is free");
+        wait_until("deleted keys to be unlinked", || {
+            let section = worker.enter();
+            let store = &self.server.store;
+            let hooked = store.table(store.internal_database(), section.pin()).keys();
+            let left = |database| {
+                let table = store.table(database, section.pin());
+                table.entries() - table.keys()
+            };
+            (0..store.databases()).map(left).sum::<u64>() <= hooked
+        });
     }
 
     /// A new connection.

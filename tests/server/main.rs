@@ -1,5 +1,6 @@
 //! A whole server, over sockets.
 
+mod blocking;
 mod client;
 mod configuration;
 mod connection;
@@ -12,3 +13,4 @@ mod monitor;
 mod names;
 mod pubsub;
 mod start;
+mod transactions;

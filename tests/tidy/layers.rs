@@ -16,6 +16,7 @@ const LAYERS: &[&[&str]] = &[
     &[
         "command/context",
         "command/dispatch",
+        "command/exec",
         "command/family/command",
         "command/family/config",
         "command/family/connection",
@@ -23,6 +24,7 @@ const LAYERS: &[&[&str]] = &[
         "command/family/info",
         "command/family/pubsub",
         "command/family/server",
+        "command/family/transaction",
     ],
     &["net"],
     &["lib", "main"],

@@ -1,17 +1,22 @@
 //! Connection commands: who the client is, what it wants, and who else is connected.
 
-use crate::command::Context;
 use crate::command::args::Args;
+use crate::command::blocking::{self, Waiter};
 use crate::command::error::{CommandError, CommandResult};
 use crate::command::help;
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, Row};
+use crate::command::{Context, exec};
 use crate::pubsub::Topic;
 use crate::resp::{Protocol, Reply};
 use crate::server::ClientInfo;
 use crate::session::{Ending, ReplyMode};
 use crate::sync::Ordering;
+use crate::txn::{Otherwise, RuntimeLimits, Transaction, Wait};
 
 const ON_OR_OFF: Argument = Argument::one_of("enabled", &[Argument::word("on", "ON"), Argument::word("off", "OFF")]);
+
+/// Flags of the commands that stop clients and let them go on.
+const PAUSING: Flags = Flags::ADMIN.or(Flags::NOSCRIPT).or(Flags::LOADING).or(Flags::STALE);
 
 /// The commands of this family.
 pub static ROWS: &[Row] = &[
@@ -221,6 +226,24 @@ pub static ROWS: &[Row] = &[
                 ..Row::DEFAULT
             },
             Row {
+                name: "pause",
+                summary: "Lets no client's commands run for some time, or none that write.",
+                handler: Handler::Server(client_pause),
+                arity: -3,
+                flags: PAUSING,
+                categories: Categories::CONNECTION,
+                since: "2.9.50",
+                group: Group::Connection,
+                history: &[("6.2.0", "The mode, which may be WRITE.")],
+                arguments: &[
+                    Argument::integer("timeout"),
+                    Argument::one_of("mode", &[Argument::word("write", "WRITE"), Argument::word("all", "ALL")])
+                        .since("6.2.0")
+                        .optional(),
+                ],
+                ..Row::DEFAULT
+            },
+            Row {
                 name: "reply",
                 summary: "Switches replies on or off, or skips the next one.",
                 handler: Handler::Server(client_reply),
@@ -262,6 +285,38 @@ pub static ROWS: &[Row] = &[
                 since: "2.6.9",
                 group: Group::Connection,
                 arguments: &[Argument::string("connection-name")],
+                ..Row::DEFAULT
+            },
+            Row {
+                name: "unblock",
+                summary: "Ends the wait of another connection's command.",
+                handler: Handler::Server(client_unblock),
+                arity: -3,
+                flags: PAUSING,
+                categories: Categories::CONNECTION,
+                since: "5.0.0",
+                group: Group::Connection,
+                complexity: "O(log N) with N the connections",
+                arguments: &[
+                    Argument::integer("client-id"),
+                    Argument::one_of(
+                        "timeout_error",
+                        &[Argument::word("timeout", "TIMEOUT"), Argument::word("error", "ERROR")],
+                    )
+                    .optional(),
+                ],
+                ..Row::DEFAULT
+            },
+            Row {
+                name: "unpause",
+                summary: "Lets paused clients' commands run again.",
+                handler: Handler::Server(client_unpause),
+                arity: 2,
+                flags: PAUSING,
+                categories: Categories::CONNECTION,
+                since: "6.2.0",
+                group: Group::Connection,
+                complexity: "O(N) with N the paused clients",
                 ..Row::DEFAULT
             },
         ],
@@ -381,6 +436,19 @@ pub static ROWS: &[Row] = &[
         categories: Categories::CONNECTION,
         group: Group::Connection,
         arguments: &[Argument::integer("index")],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "wait",
+        summary: "Waits until replicas have the connection's writes.",
+        handler: Handler::Server(wait),
+        arity: 3,
+        flags: Flags::NOSCRIPT,
+        categories: Categories::CONNECTION,
+        tips: &["request_policy:all_shards", "response_policy:agg_min"],
+        since: "3.0.0",
+        group: Group::Generic,
+        arguments: &[Argument::integer("numreplicas"), Argument::integer("timeout")],
         ..Row::DEFAULT
     },
 ];
@@ -531,6 +599,8 @@ fn quit(context: &mut Context<'_>, _args: &Args<'_>, reply: &mut Reply) -> Comma
 
 fn reset(context: &mut Context<'_>, _args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     context.stop_listening(reply);
+    context.session.multi = None;
+    exec::unwatch_all(context);
     let session = &mut *context.session;
     session.select(0);
     session.set_protocol(Protocol::Resp2);
@@ -633,6 +703,7 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
     let (input, free) = (number(&client.query_buffer), number(&client.query_buffer_free));
     let (output, chunks) = (client.output_buffer(), number(&client.output_chunks));
     let memory = std::mem::size_of::<ClientInfo>() + input + free + output;
+    let queued = client.queued.load(Ordering::Relaxed);
     let version = client.protocol.load(Ordering::Relaxed);
     let database = client.database.load(Ordering::Relaxed);
     // Writing to a vector does not fail.
@@ -643,7 +714,7 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
     let _ = write!(text, " flags={} db={database}", flags(client));
     let [channels, patterns, shard_channels] = Topic::ALL.map(|topic| client.subscriptions(topic));
     let _ = write!(text, " sub={channels} psub={patterns} ssub={shard_channels}");
-    let _ = write!(text, " multi=-1 qbuf={input} qbuf-free={free} argv-mem=0 multi-mem=0 rbs=0 rbp=0");
+    let _ = write!(text, " multi={queued} qbuf={input} qbuf-free={free} argv-mem=0 multi-mem=0 rbs=0 rbp=0");
     let _ = write!(
         text,
         " obl=0 oll={chunks} omem={output} tot-mem={memory} events={}",
@@ -660,10 +731,12 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
 
 /// The flags of CLIENT LIST that this version knows: monitor, subscriber, to be closed, Unix socket, no eviction, no touch.
 fn flags(client: &ClientInfo) -> String {
-    // Relaxed, both: flags that order nothing.
+    // Relaxed, all: flags that order nothing.
     let all = [
         (client.is_monitor(), 'O'),
         (client.is_subscriber(), 'P'),
+        (client.queued.load(Ordering::Relaxed) >= 0, 'x'),
+        (client.is_blocked.load(Ordering::Relaxed), 'b'),
         (client.is_killed(), 'A'),
         (client.is_unix, 'U'),
         (client.no_evict.load(Ordering::Relaxed), 'e'),
@@ -790,6 +863,71 @@ fn client_no_evict(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply
     // Relaxed: a flag that orders nothing.
     context.session.client.no_evict.store(on_or_off(args)?, Ordering::Relaxed);
     reply.ok();
+    Ok(())
+}
+
+fn client_pause(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let all = match args.len() {
+        3 => true,
+        4 if args.is(3, "all") => true,
+        4 if args.is(3, "write") => false,
+        4 => return Err(CommandError::err("CLIENT PAUSE mode must be WRITE or ALL")),
+        _ => return Err(CommandError::SYNTAX),
+    };
+    context.server.pause.begin(milliseconds(args, 2)?, all);
+    reply.ok();
+    Ok(())
+}
+
+/// A time-out in whole milliseconds.
+fn milliseconds(args: &Args<'_>, index: usize) -> Result<u64, CommandError> {
+    let number = args.integer(index).map_err(|_| CommandError::err("timeout is not an integer or out of range"))?;
+    u64::try_from(number).map_err(|_| CommandError::err("timeout is negative"))
+}
+
+fn client_unpause(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    context.server.pause.end();
+    context.server.clients.snapshot().iter().for_each(|client| client.wake());
+    reply.ok();
+    Ok(())
+}
+
+fn client_unblock(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    const UNBLOCKED: &[u8] = b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n";
+    let error = match args.len() {
+        3 => &[],
+        4 if args.is(3, "timeout") => &[],
+        4 if args.is(3, "error") => UNBLOCKED,
+        4 => return Err(CommandError::err("CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
+        _ => return Err(CommandError::SYNTAX),
+    };
+    let client = args.integer(2)? as u64;
+    let limits = RuntimeLimits::from(&context.server.settings);
+    let mut tx = Transaction::new(context.worker, context.scratch, 0, limits);
+    let waited = tx.run(|tx| blocking::give_up(tx, client, error));
+    let wakes = tx.take_wakes();
+    drop(tx);
+    context.server.clients.wake(&wakes);
+    reply.integer(i64::from(waited));
+    Ok(())
+}
+
+fn wait(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let replicas = args.integer(1)?;
+    let timeout_ms = milliseconds(args, 2)?;
+    // There are no replicas: either none is asked for, or the wait is in vain.
+    if replicas <= 0 || !context.may_wait {
+        reply.integer(0);
+        return Ok(());
+    }
+    let timeout_ms = (timeout_ms > 0).then_some(timeout_ms);
+    let wait = Wait { keys: 0..0, timeout_ms, otherwise: Otherwise::Zero };
+    let waiter = Waiter { client: context.session.client.id, protocol: context.session.protocol() };
+    let limits = RuntimeLimits::from(&context.server.settings);
+    let mut tx = Transaction::new(context.worker, context.scratch, 0, limits);
+    tx.run(|tx| blocking::register(tx, waiter, args, &wait));
+    drop(tx);
+    context.session.block(&wait);
     Ok(())
 }
 

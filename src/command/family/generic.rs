@@ -120,6 +120,7 @@ pub static ROWS: &[Row] = &[
         group: Group::Generic,
         complexity: "O(N) with N the keys of the database",
         arguments: &[Argument::pattern("pattern")],
+        whole_keyspace: true,
         ..Row::DEFAULT
     },
     Row {
@@ -321,6 +322,7 @@ pub static ROWS: &[Row] = &[
         categories: Categories::KEYSPACE,
         tips: &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"],
         group: Group::Generic,
+        whole_keyspace: true,
         ..Row::DEFAULT
     },
     Row {
@@ -366,6 +368,7 @@ pub static ROWS: &[Row] = &[
             Argument::integer("count").token("COUNT").optional(),
             Argument::string("type").token("TYPE").since("6.0.0").optional(),
         ],
+        whole_keyspace: true,
         ..Row::DEFAULT
     },
     Row {

@@ -172,15 +172,16 @@ fn clients(context: &Context<'_>, text: &mut Text) {
     text.line("maxclients", server.settings.maxclients.get());
     text.line("client_recent_max_input_buffer", input.unwrap_or(0));
     text.line("client_recent_max_output_buffer", output.unwrap_or(0));
-    text.lines(&[("blocked_clients", "0"), ("tracking_clients", "0")]);
+    // Relaxed, all: as above.
+    let blocked = clients.iter().filter(|client| client.is_blocked.load(Ordering::Relaxed)).count();
+    let watched: Vec<usize> = clients.iter().map(|client| client.watched.load(Ordering::Relaxed)).collect();
+    text.line("blocked_clients", blocked);
+    text.line("tracking_clients", 0);
     text.line("pubsub_clients", subscribers);
-    text.lines(&[
-        ("watching_clients", "0"),
-        ("clients_in_timeout_table", "0"),
-        ("total_watched_keys", "0"),
-        ("total_blocking_keys", "0"),
-        ("total_blocking_keys_on_nokey", "0"),
-    ]);
+    text.line("watching_clients", watched.iter().filter(|keys| **keys > 0).count());
+    text.line("clients_in_timeout_table", 0);
+    text.line("total_watched_keys", watched.iter().sum::<usize>());
+    text.lines(&[("total_blocking_keys", "0"), ("total_blocking_keys_on_nokey", "0")]);
 }
 
 /// Bytes of all clients' buffers and records.

@@ -1,20 +1,107 @@
 //! Lists.
 
 use crate::command::args::Args;
+use crate::command::blocking::{timeout_ms, wait_or_answer};
 use crate::command::error::{CommandError, CommandResult};
-use crate::command::lookup::{prefetch, read, write};
+use crate::command::lookup::{read, write};
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
 use crate::limits::ROPE_THRESHOLD_BYTES;
 use crate::resp::Reply;
-use crate::txn::{EventClass, KeyId, Transaction};
+use crate::txn::{EventClass, KeyId, Otherwise, Transaction, Wait};
 use crate::types::{Attempt, List, ListpackLimit, NewRoot, Root, Side, View};
 use std::ops::Range;
 
 const KEY: Argument = Argument::key("key", 0);
 const ENDS: &[Argument] = &[Argument::word("left", "LEFT"), Argument::word("right", "RIGHT")];
 
+const TIMEOUT_HISTORY: &[(&str, &str)] = &[("6.0.0", "The time-out is a double and no longer an integer.")];
+
 /// The commands of this family.
 pub static ROWS: &[Row] = &[
+    Row {
+        name: "blmove",
+        summary: "Moves an element from an end of one list to an end of another, waiting until there is one.",
+        handler: Handler::Data(blmove),
+        arity: 6,
+        flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::NOSCRIPT).or(Flags::BLOCKING),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::TAKE), KeySpec::one(2, KeyFlags::ADD)],
+        since: "6.2.0",
+        group: Group::List,
+        arguments: &[
+            Argument::key("source", 0),
+            Argument::key("destination", 1),
+            Argument::one_of("wherefrom", ENDS),
+            Argument::one_of("whereto", ENDS),
+            Argument::double("timeout"),
+        ],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "blmpop",
+        summary: "Pops elements from the first list of several that is not empty, waiting until there is one.",
+        handler: Handler::Data(blmpop),
+        arity: -5,
+        flags: Flags::WRITE.or(Flags::BLOCKING),
+        categories: Categories::LIST,
+        keys: &[KeySpec::numbered(2, KeyFlags::TAKE)],
+        since: "7.0.0",
+        group: Group::List,
+        complexity: "O(N+M) with N keys and M the elements returned",
+        arguments: &[
+            Argument::double("timeout"),
+            Argument::integer("numkeys"),
+            KEY.multiple(),
+            Argument::one_of("where", ENDS),
+            Argument::integer("count").token("COUNT").optional(),
+        ],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "blpop",
+        summary: "Pops the first element of the first list of several that is not empty, waiting until there is one.",
+        handler: Handler::Data(blpop),
+        arity: -3,
+        flags: Flags::WRITE.or(Flags::NOSCRIPT).or(Flags::BLOCKING),
+        categories: Categories::LIST,
+        keys: &[KeySpec::all_but_last(1, KeyFlags::TAKE)],
+        since: "2.0.0",
+        group: Group::List,
+        complexity: "O(N) with N keys",
+        history: TIMEOUT_HISTORY,
+        arguments: &[KEY.multiple(), Argument::double("timeout")],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "brpop",
+        summary: "Pops the last element of the first list of several that is not empty, waiting until there is one.",
+        handler: Handler::Data(brpop),
+        arity: -3,
+        flags: Flags::WRITE.or(Flags::NOSCRIPT).or(Flags::BLOCKING),
+        categories: Categories::LIST,
+        keys: &[KeySpec::all_but_last(1, KeyFlags::TAKE)],
+        since: "2.0.0",
+        group: Group::List,
+        complexity: "O(N) with N keys",
+        history: TIMEOUT_HISTORY,
+        arguments: &[KEY.multiple(), Argument::double("timeout")],
+        ..Row::DEFAULT
+    },
+    Row {
+        name: "brpoplpush",
+        summary: "Moves the last element of a list to the head of another, waiting until there is one.",
+        handler: Handler::Data(brpoplpush),
+        arity: 4,
+        flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::NOSCRIPT).or(Flags::BLOCKING),
+        categories: Categories::LIST,
+        keys: &[KeySpec::one(1, KeyFlags::TAKE), KeySpec::one(2, KeyFlags::ADD)],
+        since: "2.2.0",
+        group: Group::List,
+        history: TIMEOUT_HISTORY,
+        deprecated: Some(("6.2.0", "`BLMOVE` with the `RIGHT` and `LEFT` arguments")),
+        arguments: &[Argument::key("source", 0), Argument::key("destination", 1), Argument::double("timeout")],
+        ..Row::DEFAULT
+    },
     Row {
         name: "lindex",
         summary: "Gives the element at an index of a list.",
@@ -484,48 +571,134 @@ fn signed_count(args: &Args<'_>, index: usize) -> Result<i64, CommandError> {
 }
 
 fn lmpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let key_count = count_from(args, 1, 1, "numkeys should be greater than 0")?;
-    // The keys stand after their number, then comes the end.
-    let end_index = key_count.checked_add(2).filter(|index| *index < args.len()).ok_or(CommandError::SYNTAX)?;
-    let side = parse_side(args, end_index)?;
-    let mut count = None;
-    let mut index = end_index + 1;
-    while index < args.len() {
-        if count.is_some() || !args.is(index, "COUNT") || index + 1 == args.len() {
-            return Err(CommandError::SYNTAX);
-        }
-        count = Some(count_from(args, index + 1, 1, "count should be greater than 0")?);
-        index += 2;
+    let arguments = PopArguments::parse(args, 1)?;
+    if !arguments.pop_first(tx, args, reply)? {
+        reply.null_array();
     }
-    for name in &args.from(2)[..key_count] {
+    Ok(())
+}
+
+fn blmpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let timeout_ms = timeout_ms(args.at(1))?;
+    let arguments = PopArguments::parse(args, 2)?;
+    if !arguments.pop_first(tx, args, reply)? {
+        wait_or_answer(tx, Wait { keys: arguments.keys, timeout_ms, otherwise: Otherwise::NullArray }, reply);
+    }
+    Ok(())
+}
+
+/// The arguments of LMPOP and BLMPOP.
+struct PopArguments {
+    /// The positions of the keys.
+    keys: Range<usize>,
+    side: Side,
+    count: usize,
+}
+
+impl PopArguments {
+    /// Reads them from the number of keys, at `at`, on.
+    fn parse(args: &Args<'_>, at: usize) -> Result<Self, CommandError> {
+        let key_count = count_from(args, at, 1, "numkeys should be greater than 0")?;
+        // The keys stand after their number, then comes the end.
+        let end = key_count.checked_add(at + 1).filter(|index| *index < args.len()).ok_or(CommandError::SYNTAX)?;
+        let side = parse_side(args, end)?;
+        let mut count = None;
+        let mut index = end + 1;
+        while index < args.len() {
+            if count.is_some() || !args.is(index, "COUNT") || index + 1 == args.len() {
+                return Err(CommandError::SYNTAX);
+            }
+            count = Some(count_from(args, index + 1, 1, "count should be greater than 0")?);
+            index += 2;
+        }
+        Ok(Self { keys: at + 1..end, side, count: count.unwrap_or(1) })
+    }
+
+    /// Answers with the name and elements of the first list that is not empty, and removes them; whether there is one.
+    fn pop_first(&self, tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Result<bool, CommandError> {
+        for name in &args.from(0)[self.keys.clone()] {
+            let key = write(tx, name);
+            if list_at(tx, key)?.is_some() {
+                reply.array(2);
+                reply.bulk(name);
+                pop_elements(tx, key, self.side, self.count, reply);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn blpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    blocking_pop(tx, args, reply, Side::Front)
+}
+
+fn brpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    blocking_pop(tx, args, reply, Side::Back)
+}
+
+fn blocking_pop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, side: Side) -> CommandResult {
+    let last = args.len() - 1;
+    let timeout_ms = timeout_ms(args.at(last))?;
+    for name in &args.from(0)[1..last] {
         let key = write(tx, name);
         if list_at(tx, key)?.is_some() {
             reply.array(2);
             reply.bulk(name);
-            pop_elements(tx, key, side, count.unwrap_or(1), reply);
+            let (list, attempt) = edit(tx, key);
+            list.pop(side, attempt, |element| reply.bulk(element));
+            tx.notify(EventClass::LIST, pop_event(side), key);
+            settle(tx, key);
             return Ok(());
         }
     }
-    reply.null_array();
+    wait_or_answer(tx, Wait { keys: 1..last, timeout_ms, otherwise: Otherwise::NullArray }, reply);
     Ok(())
 }
 
 fn lmove(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     let (from, to) = (parse_side(args, 3)?, parse_side(args, 4)?);
-    move_element(tx, args, reply, from, to)
+    if !move_element(tx, args, reply, from, to)? {
+        reply.null();
+    }
+    Ok(())
 }
 
 fn rpoplpush(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    move_element(tx, args, reply, Side::Back, Side::Front)
+    if !move_element(tx, args, reply, Side::Back, Side::Front)? {
+        reply.null();
+    }
+    Ok(())
 }
 
-fn move_element(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, from: Side, to: Side) -> CommandResult {
-    prefetch(tx, args, 1, 1);
+fn blmove(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let (from, to) = (parse_side(args, 3)?, parse_side(args, 4)?);
+    blocking_move(tx, args, reply, from, to)
+}
+
+fn brpoplpush(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    blocking_move(tx, args, reply, Side::Back, Side::Front)
+}
+
+fn blocking_move(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, from: Side, to: Side) -> CommandResult {
+    let timeout_ms = timeout_ms(args.at(args.len() - 1))?;
+    if !move_element(tx, args, reply, from, to)? {
+        wait_or_answer(tx, Wait { keys: 1..2, timeout_ms, otherwise: Otherwise::Null }, reply);
+    }
+    Ok(())
+}
+
+/// Moves an element from one end of the first list to one end of the second and answers with it; whether there was one.
+fn move_element(
+    tx: &mut Transaction<'_>,
+    args: &Args<'_>,
+    reply: &mut Reply,
+    from: Side,
+    to: Side,
+) -> Result<bool, CommandError> {
+    tx.prefetch(args.from(1)[..2].iter().copied());
     let source = write(tx, args.at(1));
-    let Some(list) = list_at(tx, source)? else {
-        reply.null();
-        return Ok(());
-    };
+    let Some(list) = list_at(tx, source)? else { return Ok(false) };
     let first = match from {
         Side::Front => 0,
         Side::Back => list.len() - 1,
@@ -541,7 +714,7 @@ fn move_element(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, fr
     tx.notify(EventClass::LIST, pop_event(from), source);
     settle(tx, source);
     reply.bulk(&element);
-    Ok(())
+    Ok(true)
 }
 
 fn llen(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {

@@ -21,6 +21,8 @@ pub mod pubsub;
 #[cfg(feature = "server")]
 pub mod server;
 pub mod string;
+#[cfg(feature = "server")]
+pub mod transaction;
 
 #[cfg(test)]
 mod testing;
@@ -50,4 +52,6 @@ pub static FAMILIES: &[&[Row]] = &[
     #[cfg(feature = "server")]
     server::ROWS,
     string::ROWS,
+    #[cfg(feature = "server")]
+    transaction::ROWS,
 ];

@@ -9,6 +9,7 @@ use crate::resp::Reply;
 use crate::server::ShutdownRequest;
 use crate::session::Ending;
 use crate::sync::Ordering;
+use crate::txn::{RuntimeLimits, databases};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const FLUSH_TYPE: Argument = Argument::one_of(
@@ -27,6 +28,7 @@ pub static ROWS: &[Row] = &[
         flags: Flags::READONLY.or(Flags::FAST),
         categories: Categories::KEYSPACE,
         tips: &["request_policy:all_shards", "response_policy:agg_sum"],
+        whole_keyspace: true,
         ..Row::DEFAULT
     },
     Row {
@@ -40,6 +42,7 @@ pub static ROWS: &[Row] = &[
         complexity: "O(N) with N the keys of all databases",
         history: &[("4.0.0", "Modifier `ASYNC`."), ("6.2.0", "Modifier `SYNC`.")],
         arguments: &[FLUSH_TYPE],
+        whole_keyspace: true,
         ..Row::DEFAULT
     },
     Row {
@@ -53,6 +56,7 @@ pub static ROWS: &[Row] = &[
         complexity: "O(N) with N the keys of the database",
         history: &[("4.0.0", "Modifier `ASYNC`."), ("6.2.0", "Modifier `SYNC`.")],
         arguments: &[FLUSH_TYPE],
+        whole_keyspace: true,
         ..Row::DEFAULT
     },
     Row {
@@ -136,6 +140,7 @@ pub static ROWS: &[Row] = &[
         since: "4.0.0",
         complexity: "O(N) with N the clients that watch or wait on keys of the two databases",
         arguments: &[Argument::integer("index1"), Argument::integer("index2")],
+        whole_keyspace: true,
         ..Row::DEFAULT
     },
     Row {
@@ -165,14 +170,14 @@ fn check_flush_type(args: &Args<'_>) -> CommandResult {
 
 fn flushall(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     check_flush_type(args)?;
-    context.worker.flush(None);
+    databases::flush(context.worker, None);
     reply.ok();
     Ok(())
 }
 
 fn flushdb(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     check_flush_type(args)?;
-    context.worker.flush(Some(context.session.database()));
+    databases::flush(context.worker, Some(context.session.database()));
     reply.ok();
     Ok(())
 }
@@ -189,7 +194,10 @@ fn swapdb(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Comm
     };
     let (first, second) = (database(first)?, database(second)?);
     if first != second {
-        context.worker.swap_databases(first, second);
+        let gate = context.worker.hold_gate();
+        databases::swap(context.worker, first, second);
+        context.serve_all_waiting(RuntimeLimits::from(&context.server.settings));
+        drop(gate);
     }
     reply.ok();
     Ok(())

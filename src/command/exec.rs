@@ -1,0 +1,274 @@
+//! EXEC: runs queued commands as one transaction, and the keys watched for it.
+//!
+//! All data commands of the queue run in one attempt of one transaction, so they see each other's writes, and nobody sees some of them without the others.
+//! An attempt that loses a race runs again from the first command. What is not about data (CONFIG, PUBLISH, CLIENT ...) runs once, after the commit, and its
+//! reply is put in its place. A queue with a command about the whole keyspace (FLUSHALL, KEYS ...) runs under the gate instead, one command after the other:
+//! nobody can look between.
+//!
+//! A watched key is a member of the transaction like a key that was read; what is compared is its stamp, which no two values share. A key that
+//! had no value when it was watched is hooked meanwhile, so that its entry stays and keeps the stamp of whatever comes and goes (rule 24).
+
+use super::args::Args;
+use super::blocking;
+use super::context::Context;
+use super::dispatch::{publish_events, show_to_monitors};
+use super::error::{CommandError, CommandResult};
+use super::spec::{Flags, Handler};
+use super::table::Command;
+use crate::resp::Reply;
+use crate::server::statistics::BatchTimer;
+use crate::session::{Queue, Watched};
+use crate::store::Worker;
+use crate::txn::{Interest, RuntimeLimits, Scratch, Transaction};
+use smallvec::SmallVec;
+
+/// One queued command, looked up.
+struct Step<'a> {
+    command: &'a Command,
+    args: Args<'a>,
+    /// The code of the error that it ended with, in the attempt made last.
+    error: Option<&'static str>,
+}
+
+impl Step<'_> {
+    fn is_data(&self) -> bool {
+        matches!(self.command.row.handler, Handler::Data(_))
+    }
+
+    /// Runs a data command within an attempt.
+    fn run(&mut self, tx: &mut Transaction<'_>, reply: &mut Reply) {
+        let Handler::Data(handler) = self.command.row.handler else { return };
+        let mark = reply.mark();
+        self.error = None;
+        if let Err(error) = handler(tx, &self.args, reply) {
+            reply.rewind(mark);
+            reply.error(&error);
+            self.error = Some(error.code);
+        }
+    }
+}
+
+/// EXEC.
+pub fn exec(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let Some(queue) = context.session.multi.take() else { return Err(CommandError::err("EXEC without MULTI")) };
+    let watched = std::mem::take(&mut context.session.watched);
+    context.session.note_transaction();
+    let result = if queue.is_refused {
+        Err(CommandError::with_code("EXECABORT", "Transaction discarded because of previous errors."))
+    } else {
+        run(context, &queue, &watched, reply)
+    };
+    unwatch(context.worker, context.scratch, context.session.client.id, &watched);
+    result
+}
+
+fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mut Reply) -> CommandResult {
+    let server = context.server.clone();
+    let arguments = queue.arguments();
+    let mut steps = Vec::with_capacity(queue.len());
+    for args in queue.commands(&arguments) {
+        let command = context.table.resolve(&args)?;
+        steps.push(Step { command, args, error: None });
+    }
+    if server.memory_is_full() && steps.iter().any(|step| step.command.row.flags.has(Flags::DENYOOM)) {
+        return Err(CommandError::with_code(
+            "EXECABORT",
+            "Transaction discarded because of: command not allowed when used memory > 'maxmemory'.",
+        ));
+    }
+    let limits = RuntimeLimits::from(&server.settings);
+    let worker = context.session.client.worker;
+    let mut timer = server.statistics.begin_batch(worker, server.settings.latency_tracking.get());
+    if steps.iter().any(|step| step.command.row.whole_keyspace) {
+        return run_alone(context, &mut steps, watched, limits, &mut timer, reply);
+    }
+    let database = context.session.database();
+    let mark = reply.mark();
+    // Where all are data commands, their replies go where they belong at once.
+    let is_plain = steps.iter().all(Step::is_data);
+    let mut pieces: Vec<Reply> = Vec::new();
+    let mut tx = Transaction::new(context.worker, context.scratch, database, limits);
+    let unchanged = tx.run(|tx| {
+        reply.rewind(mark);
+        pieces.clear();
+        tx.select(database);
+        if !watched.iter().all(|watched| is_unchanged(tx, watched)) {
+            return false;
+        }
+        prefetch(tx, &steps);
+        reply.array(steps.len());
+        for step in &mut steps {
+            if is_plain {
+                step.run(tx, reply);
+            } else if step.is_data() {
+                let mut piece = Reply::new(reply.protocol());
+                step.run(tx, &mut piece);
+                pieces.push(piece);
+            } else if let Some(database) = selects(step, tx.databases()) {
+                tx.select(database);
+            }
+        }
+        if tx.has_hooked() {
+            blocking::serve(tx, context.table);
+        }
+        true
+    });
+    server.clients.wake(&tx.take_wakes());
+    publish_events(&server, context.worker, &context.session.client, &mut tx);
+    drop(tx);
+    if !unchanged {
+        reply.null_array();
+        return Ok(());
+    }
+    let mut pieces = pieces.into_iter();
+    for step in &mut steps {
+        timer.command_starts(step.command.index, step.command.is_quick);
+        if !step.is_data() {
+            run_server_step(context, step, reply);
+        } else if !is_plain && let Some(mut piece) = pieces.next() {
+            reply.append(&mut piece);
+        }
+        show(context, step);
+        count(step, &mut timer);
+    }
+    Ok(())
+}
+
+/// Runs the commands one after the other, while nobody else can do anything.
+fn run_alone(
+    context: &mut Context<'_>,
+    steps: &mut [Step<'_>],
+    watched: &[Watched],
+    limits: RuntimeLimits,
+    timer: &mut BatchTimer<'_>,
+    reply: &mut Reply,
+) -> CommandResult {
+    let _gate = context.worker.hold_gate();
+    let mut tx = Transaction::new(context.worker, context.scratch, context.session.database(), limits);
+    let unchanged = tx.run(|tx| watched.iter().all(|watched| is_unchanged(tx, watched)));
+    drop(tx);
+    if !unchanged {
+        reply.null_array();
+        return Ok(());
+    }
+    reply.array(steps.len());
+    for step in steps {
+        timer.command_starts(step.command.index, step.command.is_quick);
+        if step.is_data() {
+            let mark = reply.mark();
+            let mut tx = Transaction::new(context.worker, context.scratch, context.session.database(), limits);
+            tx.run(|tx| {
+                reply.rewind(mark);
+                step.run(tx, reply);
+            });
+            publish_events(context.server, context.worker, &context.session.client, &mut tx);
+        } else {
+            run_server_step(context, step, reply);
+        }
+        show(context, step);
+        count(step, timer);
+    }
+    context.serve_all_waiting(limits);
+    Ok(())
+}
+
+/// Runs a command about the client or the server.
+fn run_server_step(context: &mut Context<'_>, step: &mut Step<'_>, reply: &mut Reply) {
+    let Handler::Server(handler) = step.command.row.handler else { return };
+    let mark = reply.mark();
+    context.may_wait = false;
+    let result = handler(context, &step.args, reply);
+    context.may_wait = true;
+    if let Err(error) = result {
+        reply.rewind(mark);
+        reply.error(&error);
+        step.error = Some(error.code);
+    }
+}
+
+/// Shows a command that has run to those who watch all commands.
+fn show(context: &Context<'_>, step: &Step<'_>) {
+    if context.server.monitors.any() {
+        let database = context.session.database();
+        show_to_monitors(context.server, &context.session.client, database, step.command, &step.args);
+    }
+}
+
+fn count(step: &Step<'_>, timer: &mut BatchTimer<'_>) {
+    if let Some(code) = step.error {
+        timer.statistics().count_failed(step.command.index);
+        timer.statistics().count_error(code);
+    }
+    timer.command_done();
+}
+
+/// The database that the step changes to, if it is a SELECT that will succeed: the commands behind it work there.
+fn selects(step: &Step<'_>, databases: usize) -> Option<usize> {
+    let number = (step.command.row.name == "select").then(|| step.args.integer(1).ok()).flatten()?;
+    usize::try_from(number).ok().filter(|database| *database < databases)
+}
+
+/// Brings the steps' first keys nearer.
+fn prefetch(tx: &mut Transaction<'_>, steps: &[Step<'_>]) {
+    if steps.len() > 1 {
+        let at = |step: &Step<'_>| step.command.key_range.0.max(0) as usize;
+        let with_key = steps.iter().filter(|step| at(step) > 0);
+        let keys: SmallVec<[&[u8]; 16]> = with_key.filter_map(|step| step.args.get(at(step))).collect();
+        tx.prefetch(keys.iter().copied());
+    }
+}
+
+/// WATCH: notes what the keys hold, all at one moment.
+pub fn watch(context: &mut Context<'_>, keys: &[&[u8]]) {
+    let client = context.session.client.id;
+    let database = context.session.database();
+    let is_known = |key: &[u8]| context.session.watched.iter().any(|one| one.database == database && *one.key == *key);
+    let mut new: Vec<&[u8]> = Vec::new();
+    for key in keys {
+        if !is_known(key) && !new.contains(key) {
+            new.push(key);
+        }
+    }
+    let limits = RuntimeLimits::from(&context.server.settings);
+    let mut tx = Transaction::new(context.worker, context.scratch, database, limits);
+    let watched = tx.run(|tx| {
+        let watch_one = |key: &&[u8]| {
+            let id = tx.open(key);
+            let was_absent = tx.root(id).is_none();
+            if was_absent {
+                tx.add_interest(id, Interest::Watching(client));
+            }
+            Watched { database, key: (*key).into(), stamp: tx.seen_stamp(id), was_absent }
+        };
+        new.iter().map(watch_one).collect::<Vec<_>>()
+    });
+    drop(tx);
+    context.session.watched.extend(watched);
+    context.session.note_transaction();
+}
+
+fn is_unchanged(tx: &mut Transaction<'_>, watched: &Watched) -> bool {
+    let id = tx.open_in(watched.database, &watched.key);
+    tx.seen_stamp(id) == watched.stamp
+}
+
+/// Forgets all keys that the session watches.
+pub fn unwatch_all(context: &mut Context<'_>) {
+    let watched = std::mem::take(&mut context.session.watched);
+    context.session.note_transaction();
+    unwatch(context.worker, context.scratch, context.session.client.id, &watched);
+}
+
+/// Takes a client's interest in keys that it watched back.
+pub fn unwatch(worker: &Worker, scratch: &mut Scratch, client: u64, watched: &[Watched]) {
+    if !watched.iter().any(|watched| watched.was_absent) {
+        return;
+    }
+    let mut tx = Transaction::new(worker, scratch, 0, RuntimeLimits::default());
+    tx.run(|tx| {
+        for watched in watched.iter().filter(|watched| watched.was_absent) {
+            let id = tx.open_in(watched.database, &watched.key);
+            tx.remove_interest(id, Interest::Watching(client));
+        }
+    });
+}
