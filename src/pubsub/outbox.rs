@@ -114,10 +114,6 @@ impl Outbox {
 
     /// Takes everything, oldest first.
     fn take(&self) -> Taken {
-        // Relaxed: whether there is anything; if not, whoever pushes next wakes the task.
-        if self.head.load(Ordering::Relaxed).is_null() {
-            return Taken::default();
-        }
         // Acquire: pairs with the Release in `link`.
         let mut latest = self.head.swap(std::ptr::null_mut(), Ordering::Acquire);
         if planted("outbox_reversed") {
