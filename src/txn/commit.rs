@@ -111,7 +111,7 @@ impl Transaction<'_> {
             return Outcome::Conflict;
         }
         let stamp = draw_stamp(worker, stamp_of(opened.seen), settled.was_read());
-        let Some(new) = opened.stamped(stamp) else { return Outcome::Committed };
+        let Some(new) = opened.stamped(stamp) else { return self.finish_unseen() };
         let is_tombstone = opened.is_deleted();
         let new = if is_tombstone { new.keeping(settled).queued() } else { new.keeping(settled) };
         if entry.compare_exchange(word, new).is_err() {
@@ -131,7 +131,7 @@ impl Transaction<'_> {
         let pin = self.section.pin();
         let stamp = worker.draw_stamp(0);
         let opened = &mut self.scratch.opened[0];
-        let Some(word) = opened.stamped(stamp) else { return Outcome::Committed };
+        let Some(word) = opened.stamped(stamp) else { return self.finish_unseen() };
         let opened = &self.scratch.opened[0];
         let table = worker.store().table(usize::from(opened.database), pin);
         match table.insert(opened.hash, self.key_of(opened), word, pin) {
@@ -142,6 +142,12 @@ impl Transaction<'_> {
             }
             Inserted::Exists(_) => Outcome::Conflict,
         }
+    }
+
+    /// A key that was made and deleted within the attempt: nobody has seen it, but its nodes must go.
+    fn finish_unseen(&mut self) -> Outcome {
+        self.retire_nodes();
+        Outcome::Committed
     }
 
     /// Several keys, at least one of them changed: claim all, decide, release all.
