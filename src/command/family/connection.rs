@@ -726,7 +726,8 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
     text.extend_from_slice(&labels.library_name);
     text.extend_from_slice(b" lib-ver=");
     text.extend_from_slice(&labels.library_version);
-    text.push(b'\n');
+    // As in Redis 8: the thread that serves the client.
+    let _ = writeln!(text, " io-thread={}", client.worker);
 }
 
 /// The flags of CLIENT LIST that this version knows: monitor, subscriber, to be closed, Unix socket, no eviction, no touch.
