@@ -22,14 +22,14 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as MapEntry;
 
 /// What a key holds.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Content {
     String(Vec<u8>),
     List(Vec<Vec<u8>>),
 }
 
 /// A key's content and its deadline in milliseconds of Unix time.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
     pub content: Content,
     pub expiry_ms: Option<i64>,
@@ -43,7 +43,7 @@ pub(crate) const SYNTAX: &str = "ERR syntax error";
 pub(crate) const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
 
 /// The whole keyspace of one server.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Model {
     databases: Vec<BTreeMap<Vec<u8>, Entry>>,
 }
