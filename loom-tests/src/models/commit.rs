@@ -1,13 +1,13 @@
 //! Commits: one CAS, several words at one moment, readers, the elder, expiry, the gate.
 
-use super::store::{NOW_MS, get, increment, number, put, run, set, store, store_with, worker};
+use super::store::{NOW_MS, delete, get, increment, number, put, run, set, store, store_with, worker};
 use crate::Model;
 use caswell::clock::Clock;
 use caswell::store::entry::Entry;
 use caswell::store::word::Word;
 use caswell::store::{Store, Worker};
 use caswell::sync::{Arc, planted, thread};
-use caswell::txn::{RuntimeLimits, Scratch, Transaction};
+use caswell::txn::{Interest, RuntimeLimits, Scratch, Transaction};
 use caswell::types::{NewRoot, Root, View};
 use std::ptr::NonNull;
 
@@ -61,6 +61,20 @@ pub const MODELS: &[Model] = &[
         preemption_bound: 2,
         faults: &["commit_claims_unchecked"],
         run: absent_keys,
+    },
+    Model {
+        name: "commit_interest_against_write",
+        promise: "rule 22: whoever found a key without a value and wants to hear of it is found by the write that gives it one",
+        preemption_bound: 2,
+        faults: &["commit_ignores_hook"],
+        run: interest_against_write,
+    },
+    Model {
+        name: "commit_breath_against_write",
+        promise: "rule 10: an attempt that outlives its section still commits only what is true at that moment",
+        preemption_bound: 2,
+        faults: &["commit_breath_unchecked"],
+        run: breath_against_write,
     },
     Model {
         name: "expiry_against_persist",
@@ -268,6 +282,51 @@ fn absent_keys() {
     assert_ne!(here, there, "exactly one of them found the keys absent");
     let (a, b) = (get(&main, b"a"), get(&main, b"b"));
     assert!(a.is_some() && a == b, "{a:?} {b:?}");
+}
+
+fn interest_against_write() {
+    let store = store();
+    let main = worker(&store);
+    // So that the key has an entry, with a tombstone.
+    set(&main, b"k", 0);
+    delete(&main, b"k");
+    let other = spawn(&store, |store| {
+        run(&worker(store), |tx| {
+            let key = tx.open(b"k");
+            let is_absent = tx.root(key).is_none();
+            if is_absent {
+                tx.add_interest(key, Interest::Watching(1));
+            }
+            is_absent
+        })
+    });
+    let was_found = run(&main, |tx| {
+        let key = tx.open(b"k");
+        tx.set(key, NewRoot::integer(1, None));
+        let interests = tx.interests(key);
+        interests.iter().for_each(|interest| tx.remove_interest(key, *interest));
+        !interests.is_empty()
+    });
+    let wanted_to_hear = other.join().expect("the other thread ends");
+    assert_eq!(wanted_to_hear, was_found);
+}
+
+fn breath_against_write() {
+    let store = store();
+    let main = worker(&store);
+    set(&main, b"a", 1);
+    let mut scratch = Scratch::default();
+    let mut tx = Transaction::new(&main, &mut scratch, 0, RuntimeLimits::default());
+    let other = spawn(&store, |store| increment(&worker(store), b"a"));
+    tx.run(|tx| {
+        let seen = number(tx, b"a").unwrap_or(0);
+        if tx.breathe().is_ok() {
+            put(tx, b"a", seen + 10);
+        }
+    });
+    drop(tx);
+    other.join().expect("the other thread ends");
+    assert_eq!(get(&main, b"a"), Some(12));
 }
 
 fn expiry_against_persist() {
