@@ -157,6 +157,9 @@ pub const OUTBOX_BYTES_MAX: u64 = 1 << 30;
 /// Subscriptions of one client.
 pub const SUBSCRIPTIONS_MAX: usize = 1 << 20;
 
+/// Prefixes of keys that one client may ask to be told of.
+pub const TRACKING_PREFIXES_MAX: usize = 1 << 16;
+
 /// Locks that the channels are divided over.
 pub const PUBSUB_STRIPES: usize = pick(256, 2);
 

@@ -26,16 +26,22 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Puts before all that follows what other workers, or this command, have told the client.
+    /// Puts before all that follows what other workers, or this command, have told the client. Not among the replies of EXEC, which are counted.
     pub fn deliver(&mut self, reply: &mut Reply) {
+        if !self.may_wait {
+            return;
+        }
         self.session.messages.deliver(reply, usize::MAX);
         reply.keep();
     }
 
-    /// Ends all of the client's subscriptions, and that it is shown commands; what came by them before is put into `reply`.
+    /// Ends all of the client's subscriptions and its tracking, and that it is shown commands; what came by them before is put into `reply`.
     pub fn stop_listening(&mut self, reply: &mut Reply) {
         let client = self.session.client.clone();
         self.session.change_subscriptions(|subscriptions| self.server.hub.leave(subscriptions, &client.outbox));
+        if std::mem::take(&mut self.session.is_tracking) {
+            self.server.untrack(client.id);
+        }
         // Relaxed: a flag that its own worker alone changes.
         if client.is_monitor.swap(false, Ordering::Relaxed) {
             self.server.monitors.remove(&client.outbox);

@@ -185,7 +185,9 @@ impl<'i> Slice<'_, 'i, '_> {
         let mut ran = 0;
         while ran < prepared.len() && wait.is_none() && reply.len() < limits::REPLY_BYTES_PAUSE {
             let group = match context.session.replies {
-                ReplyMode::On if !self.monitored => self.group(position + ran, &prepared[ran..]),
+                ReplyMode::On if !self.monitored && self.limits.events == EventClass::default() => {
+                    self.group(position + ran, &prepared[ran..])
+                }
                 _ => 1,
             };
             let group = &prepared[ran..ran + group];
@@ -231,10 +233,8 @@ impl<'i> Slice<'_, 'i, '_> {
                 withhold(&mut context.session.replies, mark, reply);
             }
             context.server.clients.wake(&tx.take_wakes());
-            if self.limits.events != EventClass::default() {
-                publish_events(context.server, context.worker, &context.session.client, &mut tx);
-                deliver(context.session, reply);
-            }
+            publish_events(context.server, context.worker, &context.session.client, &mut tx);
+            deliver(context.session, reply);
             if self.monitored
                 && let Some((command, _)) = group[0].data()
             {
@@ -391,11 +391,12 @@ fn note_last_command(context: &Context<'_>, command: &Command) {
     context.session.client.last_command.store(command.index as u32 + 1, Ordering::Relaxed);
 }
 
-/// Publishes what the commands run so far have done to keys, and which keys they found expired.
-#[cold]
+/// Publishes what the commands run so far have done to keys, and which keys they found expired; tells the clients that track keys.
+#[inline]
 pub(super) fn publish_events(server: &Server, worker: &Worker, client: &ClientInfo, tx: &mut Transaction<'_>) {
-    for events in [worker.take_expired(), tx.take_events()].into_iter().flatten() {
-        server.publish_events(client.worker, &events);
+    let (expired, events, written) = (worker.take_expired(), tx.take_events(), tx.take_written());
+    if expired.is_some() || events.is_some() || written.is_some() {
+        server.tell_of_commit(client.worker, Some(client.id), [expired, events], written);
     }
 }
 

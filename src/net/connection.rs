@@ -526,6 +526,9 @@ impl Drop for Connection {
         let server = self.worker.server();
         let client = self.session.client.clone();
         self.session.change_subscriptions(|subscriptions| server.hub.leave(subscriptions, &client.outbox));
+        if self.session.is_tracking {
+            server.untrack(client.id);
+        }
         if client.is_monitor() {
             server.monitors.remove(&client.outbox);
         }

@@ -6,7 +6,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::config::Allow;
+use crate::config::{Allow, ClientClass};
 use crate::pubsub::{Outbox, Topic};
 use crate::sync::{Arc, AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -211,6 +211,17 @@ impl ClientInfo {
     pub fn subscriptions(&self, topic: Topic) -> usize {
         // Relaxed: a figure that orders nothing.
         self.subscriptions[topic as usize].load(Ordering::Relaxed)
+    }
+
+    /// Whether it speaks RESP3.
+    pub fn speaks_resp3(&self) -> bool {
+        // Relaxed: a figure that orders nothing.
+        self.protocol.load(Ordering::Relaxed) == 3
+    }
+
+    /// The class whose limit of output applies to it.
+    pub fn class(&self) -> ClientClass {
+        if self.is_subscriber() { ClientClass::PubSub } else { ClientClass::Normal }
     }
 
     /// Whether it is shown every command.

@@ -11,6 +11,7 @@ pub mod process;
 pub mod shutdown;
 pub mod statistics;
 pub mod tick;
+pub mod tracking;
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
@@ -19,6 +20,7 @@ pub use clients::{ClientInfo, Clients};
 pub use pause::{Pause, Paused};
 pub use shutdown::{Shutdown, ShutdownRequest};
 pub use statistics::Statistics;
+pub use tracking::{Trackers, Tracking};
 
 use bytes::Bytes;
 
@@ -44,6 +46,8 @@ pub struct Server {
     pub hub: Hub,
     /// Who is shown every command.
     pub monitors: Monitors,
+    /// Who is told of keys that have changed.
+    pub trackers: Trackers,
     /// Whether clients are paused.
     pub pause: Pause,
     /// Counters, one slot per worker.
@@ -81,6 +85,7 @@ impl Server {
             clients: Clients::default(),
             hub: Hub::default(),
             monitors: Monitors::default(),
+            trackers: Trackers::default(),
             pause: Pause::default(),
             statistics: Statistics::new(workers, commands),
             rates: tick::Rates::default(),
@@ -136,6 +141,33 @@ impl Server {
         let published = self.hub.publish_shard(channel, payload, self.outbox_limits(ClientClass::PubSub));
         self.count_overflows(worker, published.overflows);
         published.receivers
+    }
+
+    /// After a commit: publishes its events (first those of keys found expired), and tells the clients that track keys of those that were written
+    /// or have expired. `writer` is the client that did it.
+    #[cold]
+    pub fn tell_of_commit(
+        &self,
+        worker: usize,
+        writer: Option<u64>,
+        [expired, events]: [Option<Events>; 2],
+        written: Option<Events>,
+    ) {
+        let wanted = EventClass::wanted(self.settings.notify_keyspace_events.get());
+        if let Some(expired) = expired.as_ref().filter(|_| wanted.meets(EventClass::EXPIRED)) {
+            self.publish_events(worker, expired);
+        }
+        if let Some(events) = &events {
+            self.publish_events(worker, events);
+        }
+        let changed = |keys: &Option<Events>| {
+            keys.iter().flat_map(|keys| keys.iter().map(|event| event.key.to_vec())).collect::<Vec<_>>()
+        };
+        for (writer, keys) in [(None, changed(&expired)), (writer, changed(&written))] {
+            if !keys.is_empty() {
+                self.tell_of_writes(worker, writer, keys.iter().map(Vec::as_slice));
+            }
+        }
     }
 
     /// Publishes key events in order, as `notify-keyspace-events` says: under the key, under the event's name, or both.

@@ -60,6 +60,8 @@ pub struct Session {
     pub replies: ReplyMode,
     /// Whether and how its connection ends.
     pub ending: Ending,
+    /// Whether it is told of keys that change.
+    pub is_tracking: bool,
     /// What others have to tell it.
     pub messages: Receiver,
     subscriptions: Subscriptions,
@@ -84,6 +86,7 @@ impl Session {
             authenticated,
             replies: ReplyMode::On,
             ending: Ending::None,
+            is_tracking: false,
             subscriptions: Subscriptions::default(),
             multi: None,
             watched: Vec::new(),
@@ -144,7 +147,7 @@ impl Session {
 
     /// The class whose limit of output applies to it.
     pub fn class(&self) -> ClientClass {
-        if self.subscriptions.is_empty() { ClientClass::Normal } else { ClientClass::PubSub }
+        self.client.class()
     }
 
     /// Shows how much it has queued and watches, to CLIENT LIST and INFO. To be called after a change.

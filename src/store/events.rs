@@ -69,6 +69,11 @@ impl Events {
         self.items.is_empty()
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
     /// Adds one.
     pub fn add(&mut self, name: &'static str, database: usize, key: &[u8]) {
         self.keys.extend_from_slice(key);

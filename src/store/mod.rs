@@ -172,6 +172,7 @@ pub struct Store {
     elder: CachePadded<AtomicU64>,
     next_table_id: AtomicU64,
     active_expiry: AtomicBool,
+    records_writes: AtomicBool,
     workers: Box<[CachePadded<WorkerSlot>]>,
     drop_queue: Arc<DropQueue>,
     /// Dropped last of all: what was retired is freed with it.
@@ -199,6 +200,7 @@ impl Store {
             elder: CachePadded::new(AtomicU64::new(0)),
             next_table_id: AtomicU64::new(tables as u64),
             active_expiry: AtomicBool::new(true),
+            records_writes: AtomicBool::new(false),
             workers: (0..workers).map(|_| CachePadded::default()).collect(),
             drop_queue: Arc::default(),
             collector: Collector::new(),
@@ -239,6 +241,19 @@ impl Store {
     pub fn set_active_expiry(&self, on: bool) {
         // Relaxed: a setting; it orders nothing.
         self.active_expiry.store(on, Ordering::Relaxed);
+    }
+
+    /// Whether each commit records the keys that it writes. A change holds for all commits once the gate has been taken afterwards.
+    pub fn record_writes(&self, on: bool) {
+        // Relaxed: the gate orders it before the sections to come.
+        self.records_writes.store(on, Ordering::Relaxed);
+    }
+
+    /// Whether each commit records the keys that it writes.
+    #[inline]
+    pub(crate) fn records_writes(&self) -> bool {
+        // Relaxed: see `record_writes`.
+        self.records_writes.load(Ordering::Relaxed)
     }
 
     /// Opens the queue of large values to be freed in the background; the caller runs [`Dropper::run`] on a thread of its own. `None` where it

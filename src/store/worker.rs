@@ -441,7 +441,7 @@ impl Worker {
             return Ok(());
         }
         self.statistics().expired_keys.add(1);
-        if self.wants_expired.get() {
+        if self.wants_expired.get() || self.store.records_writes() {
             self.note_expired(table, entry, pin);
         }
         self.after_delete(table, entry, word, stamp, pin);

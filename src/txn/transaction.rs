@@ -108,6 +108,8 @@ pub struct Scratch {
     pub(super) abandoned: Vec<NewRoot>,
     pub(super) order: Vec<u32>,
     events: Events,
+    /// The keys that were written, while somebody wants to know of them.
+    written: Events,
     /// Whether somebody wants to hear of one of the opened keys.
     any_hooked: bool,
     /// Clients that this attempt has something for.
@@ -178,6 +180,10 @@ impl<'w> Transaction<'w> {
         loop {
             self.begin();
             let result = step(self);
+            // In the section that commits: see `Store::record_writes`.
+            if self.section.worker().store().records_writes() {
+                self.record_writes();
+            }
             match self.commit() {
                 Outcome::Committed => {
                     self.finish();
@@ -212,6 +218,20 @@ impl<'w> Transaction<'w> {
         self.clear();
     }
 
+    /// Records the keys of which the commit is to change the values, of databases that clients can select.
+    #[cold]
+    fn record_writes(&mut self) {
+        let databases = self.databases();
+        let scratch = &mut *self.scratch;
+        for opened in scratch.opened.iter().filter(|opened| opened.is_written()) {
+            let (from, length) = opened.key;
+            if usize::from(opened.database) < databases {
+                let key = &scratch.keys[from as usize..][..length as usize];
+                scratch.written.add("written", opened.database.into(), key);
+            }
+        }
+    }
+
     #[inline]
     fn clear(&mut self) {
         let scratch = &mut *self.scratch;
@@ -231,6 +251,7 @@ impl<'w> Transaction<'w> {
         self.release_elder_claims();
         self.elder_holds = false;
         self.scratch.events.clear();
+        self.scratch.written.clear();
         self.lost = false;
         self.clear();
         self.wait = None;
@@ -698,6 +719,12 @@ impl<'w> Transaction<'w> {
     #[inline]
     pub fn take_events(&mut self) -> Option<Events> {
         if self.scratch.events.is_empty() { None } else { Some(std::mem::take(&mut self.scratch.events)) }
+    }
+
+    /// Takes the keys that the commits so far have written, if they are recorded; `None` for none.
+    #[inline]
+    pub fn take_written(&mut self) -> Option<Events> {
+        if self.scratch.written.is_empty() { None } else { Some(std::mem::take(&mut self.scratch.written)) }
     }
 
     /// Counts one look-up for INFO's keyspace_hits and keyspace_misses (once, after commit).

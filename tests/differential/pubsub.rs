@@ -8,11 +8,17 @@ const CONNECTIONS: usize = 3;
 /// Runs a script on one server and gives what every connection was told after each line.
 fn transcript(peer: &Peer, script: &str) -> Vec<String> {
     let mut clients: Vec<Client> = (0..CONNECTIONS).map(|_| peer.connect()).collect();
+    let ids: Vec<String> = clients.iter_mut().map(|client| client.call_words("CLIENT ID").text()).collect();
     let mut told = Vec::new();
     for (number, line) in script.lines().map(str::trim).filter(|line| !line.is_empty()).enumerate() {
         let (name, command) = line.split_once(": ").expect("a connection and a command");
         let index = usize::from(name.as_bytes()[0] - b'a');
-        let words: Vec<&str> = command.split(' ').collect();
+        // `{c}` stands for the id of a connection.
+        let word = |word: &str| match word.as_bytes() {
+            [b'{', name, b'}'] => ids[usize::from(name - b'a')].clone(),
+            _ => word.to_owned(),
+        };
+        let words: Vec<String> = command.split(' ').map(word).collect();
         clients[index].send(&crate::peer::encode(&words));
         // Once the one that sent the line is done, all messages of it wait for the others.
         for other in std::iter::once(index).chain((0..CONNECTIONS).filter(|other| *other != index)) {
@@ -265,6 +271,69 @@ const EVENTS: &str = "
     a: SET k v
 ";
 
+/// Client-side caching in the broadcasting mode.
+const TRACKING: &str = "
+    a: HELLO 3
+    a: CLIENT TRACKINGINFO
+    a: CLIENT GETREDIR
+    a: CLIENT CACHING YES
+    a: CLIENT TRACKING ON PREFIX x
+    a: CLIENT TRACKING ON BCAST OPTIN
+    a: CLIENT TRACKING ON OPTIN OPTOUT
+    a: CLIENT TRACKING ON BCAST REDIRECT 99999999
+    a: CLIENT TRACKING ON BCAST REDIRECT x
+    a: CLIENT TRACKING ON BCAST PREFIX
+    a: CLIENT TRACKING MAYBE
+    a: CLIENT TRACKING ON BCAST PREFIX ab PREFIX abc
+    a: CLIENT TRACKING ON BCAST PREFIX user: PREFIX ab
+    a: CLIENT TRACKING ON BCAST PREFIX us
+    a: CLIENT TRACKING ON BCAST PREFIX list
+    a: CLIENT TRACKINGINFO
+    a: CLIENT GETREDIR
+    a: CLIENT CACHING YES
+    a: CLIENT CACHING NO
+    a: CLIENT CACHING MAYBE
+    b: SET user:1 x
+    b: SET other x
+    b: MSET user:3 x user:2 y abc z other q
+    b: SET user:1 x NX
+    b: GET user:1
+    b: EXPIRE user:1 100
+    b: PERSIST user:1
+    b: PERSIST user:1
+    b: DEL user:1 user:1 nothing
+    b: RPUSH list a b
+    b: LPOP list 5
+    b: INCR user:1
+    b: RENAME user:1 other
+    b: COPY other user:9
+    b: MOVE user:9 1
+    b: LPUSH user:2 x
+    b: FLUSHDB
+    b: FLUSHALL
+    a: CLIENT TRACKING ON BCAST NOLOOP
+    a: CLIENT TRACKINGINFO
+    a: SET user:1 mine
+    b: SET user:1 x
+    a: CLIENT TRACKING OFF
+    a: CLIENT TRACKINGINFO
+    b: SET user:1 y
+    a: CLIENT TRACKING ON BCAST
+    b: SET any y
+    a: RESET
+    b: SET any z
+    b: SUBSCRIBE __redis__:invalidate
+    a: CLIENT TRACKING ON BCAST REDIRECT {b}
+    c: SET key value
+    c: MSET key value two value
+    c: FLUSHALL
+    b: UNSUBSCRIBE
+    c: SET key value
+    b: QUIT
+    c: SET key value
+    a: CLIENT TRACKING OFF
+";
+
 /// What an own subscriber is told among its replies, where Redis 7.0 tells it before them.
 const OWN: &str = "
     a: HELLO 3
@@ -321,4 +390,16 @@ fn one_who_publishes_is_told_its_message_after_the_reply() {
     let comparable =
         |told: Vec<String>| told.into_iter().filter(|line| !line.contains("HELLO 3 =>")).collect::<Vec<_>>();
     assert_same(&comparable(ours), &comparable(valkey), "valkey");
+}
+
+#[test]
+fn those_who_track_keys_are_told_what_real_servers_tell_them() {
+    let options = ["--enable-debug-command", "yes"];
+    let peers = [Peer::caswell(&options), Peer::redis(&options), Peer::valkey(&options)];
+    let [ours, redis, valkey] = peers.each_ref().map(|peer| transcript(peer, TRACKING));
+    let comparable =
+        |told: Vec<String>| told.into_iter().filter(|line| !line.contains("HELLO 3 =>")).collect::<Vec<_>>();
+    let [ours, redis, valkey] = [ours, redis, valkey].map(comparable);
+    assert_same(&ours, &redis, "redis");
+    assert_same(&ours, &valkey, "valkey");
 }

@@ -13,4 +13,5 @@ mod monitor;
 mod names;
 mod pubsub;
 mod start;
+mod tracking;
 mod transactions;

@@ -24,6 +24,7 @@ const LAYERS: &[&[&str]] = &[
         "command/family/info",
         "command/family/pubsub",
         "command/family/server",
+        "command/family/tracking",
         "command/family/transaction",
     ],
     &["net"],

@@ -3,12 +3,13 @@
 use crate::command::args::Args;
 use crate::command::blocking::{self, Waiter};
 use crate::command::error::{CommandError, CommandResult};
+use crate::command::family::tracking;
 use crate::command::help;
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, Row};
 use crate::command::{Context, exec};
 use crate::pubsub::Topic;
 use crate::resp::{Protocol, Reply};
-use crate::server::ClientInfo;
+use crate::server::{ClientInfo, Server};
 use crate::session::{Ending, ReplyMode};
 use crate::sync::Ordering;
 use crate::txn::{Otherwise, RuntimeLimits, Transaction, Wait};
@@ -57,6 +58,18 @@ pub static ROWS: &[Row] = &[
         group: Group::Connection,
         complexity: "Depends on the subcommand",
         subcommands: &[
+            Row {
+                name: "caching",
+                summary: "Says whether the keys of the next command are tracked, where that is asked for one by one.",
+                handler: Handler::Server(tracking::client_caching),
+                arity: 3,
+                flags: Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE),
+                categories: Categories::CONNECTION,
+                since: "6.0.0",
+                group: Group::Connection,
+                arguments: &[Argument::one_of("mode", &[Argument::word("yes", "YES"), Argument::word("no", "NO")])],
+                ..Row::DEFAULT
+            },
             Row {
                 name: "getname",
                 summary: "Gives the name that the connection has set.",
@@ -285,6 +298,38 @@ pub static ROWS: &[Row] = &[
                 since: "2.6.9",
                 group: Group::Connection,
                 arguments: &[Argument::string("connection-name")],
+                ..Row::DEFAULT
+            },
+            Row {
+                name: "tracking",
+                summary: "Has the connection told of keys that change, for a cache of its own.",
+                handler: Handler::Server(tracking::client_tracking),
+                arity: -3,
+                flags: Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE),
+                categories: Categories::CONNECTION,
+                since: "6.0.0",
+                group: Group::Connection,
+                complexity: "O(1), and O(N) per written key with N the prefixes of all clients",
+                arguments: &[
+                    Argument::one_of("status", &[Argument::word("on", "ON"), Argument::word("off", "OFF")]),
+                    Argument::integer("client-id").token("REDIRECT").optional(),
+                    Argument::string("prefix").token("PREFIX").optional().multiple_token(),
+                    Argument::word("bcast", "BCAST").optional(),
+                    Argument::word("optin", "OPTIN").optional(),
+                    Argument::word("optout", "OPTOUT").optional(),
+                    Argument::word("noloop", "NOLOOP").optional(),
+                ],
+                ..Row::DEFAULT
+            },
+            Row {
+                name: "trackinginfo",
+                summary: "Describes the connection's tracking.",
+                handler: Handler::Server(tracking::client_trackinginfo),
+                arity: 2,
+                flags: Flags::NOSCRIPT.or(Flags::LOADING).or(Flags::STALE),
+                categories: Categories::CONNECTION,
+                since: "6.2.0",
+                group: Group::Connection,
                 ..Row::DEFAULT
             },
             Row {
@@ -641,9 +686,8 @@ fn client_getname(context: &mut Context<'_>, _args: &Args<'_>, reply: &mut Reply
     Ok(())
 }
 
-fn client_getredir(_context: &mut Context<'_>, _args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    // No client tracks keys in this version.
-    reply.integer(-1);
+fn client_getredir(context: &mut Context<'_>, _args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    reply.integer(tracking::redirection(context.server, context.session.client.id));
     Ok(())
 }
 
@@ -711,7 +755,7 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
     let _ = write!(text, " fd={} name=", client.descriptor);
     text.extend_from_slice(&labels.name);
     let _ = write!(text, " age={} idle={}", client.connected.elapsed().as_secs(), client.idle().as_secs());
-    let _ = write!(text, " flags={} db={database}", flags(client));
+    let _ = write!(text, " flags={} db={database}", flags(context.server, client));
     let [channels, patterns, shard_channels] = Topic::ALL.map(|topic| client.subscriptions(topic));
     let _ = write!(text, " sub={channels} psub={patterns} ssub={shard_channels}");
     let _ = write!(text, " multi={queued} qbuf={input} qbuf-free={free} argv-mem=0 multi-mem=0 rbs=0 rbp=0");
@@ -722,7 +766,8 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
     );
     let _ = write!(text, " cmd={} user=", command.map_or("NULL", |command| &*command.full_name));
     text.extend_from_slice(&labels.user);
-    let _ = write!(text, " redir=-1 resp={version} lib-name=");
+    let redirection = tracking::redirection(context.server, client.id);
+    let _ = write!(text, " redir={redirection} resp={version} lib-name=");
     text.extend_from_slice(&labels.library_name);
     text.extend_from_slice(b" lib-ver=");
     text.extend_from_slice(&labels.library_version);
@@ -731,13 +776,17 @@ fn describe(context: &Context<'_>, client: &ClientInfo, text: &mut Vec<u8>) {
 }
 
 /// The flags of CLIENT LIST that this version knows: monitor, subscriber, to be closed, Unix socket, no eviction, no touch.
-fn flags(client: &ClientInfo) -> String {
+fn flags(server: &Server, client: &ClientInfo) -> String {
+    let tracking = server.trackers.of(client.id);
     // Relaxed, all: flags that order nothing.
     let all = [
         (client.is_monitor(), 'O'),
         (client.is_subscriber(), 'P'),
         (client.queued.load(Ordering::Relaxed) >= 0, 'x'),
         (client.is_blocked.load(Ordering::Relaxed), 'b'),
+        (tracking.is_some(), 't'),
+        (tracking.as_ref().is_some_and(|tracking| tracking.is_broken()), 'R'),
+        (tracking.is_some(), 'B'),
         (client.is_killed(), 'A'),
         (client.is_unix, 'U'),
         (client.no_evict.load(Ordering::Relaxed), 'e'),

@@ -176,7 +176,7 @@ fn clients(context: &Context<'_>, text: &mut Text) {
     let blocked = clients.iter().filter(|client| client.is_blocked.load(Ordering::Relaxed)).count();
     let watched: Vec<usize> = clients.iter().map(|client| client.watched.load(Ordering::Relaxed)).collect();
     text.line("blocked_clients", blocked);
-    text.line("tracking_clients", 0);
+    text.line("tracking_clients", server.trackers.counts().0);
     text.line("pubsub_clients", subscribers);
     text.line("watching_clients", watched.iter().filter(|keys| **keys > 0).count());
     text.line("clients_in_timeout_table", 0);
@@ -348,9 +348,9 @@ fn statistics(context: &Context<'_>, text: &mut Text) {
         ("current_active_defrag_time", "0"),
         ("tracking_total_keys", "0"),
         ("tracking_total_items", "0"),
-        ("tracking_total_prefixes", "0"),
-        ("unexpected_error_replies", "0"),
     ]);
+    text.line("tracking_total_prefixes", server.trackers.counts().1);
+    text.lines(&[("unexpected_error_replies", "0")]);
     text.line("total_error_replies", totals.error_replies);
     text.line("dump_payload_sanitizations", 0);
     text.line("total_reads_processed", totals.reads_processed);

@@ -24,6 +24,9 @@ pub mod string;
 #[cfg(feature = "server")]
 pub mod transaction;
 
+#[cfg(feature = "server")]
+mod tracking;
+
 #[cfg(test)]
 mod testing;
 

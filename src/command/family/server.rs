@@ -171,6 +171,7 @@ fn check_flush_type(args: &Args<'_>) -> CommandResult {
 fn flushall(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     check_flush_type(args)?;
     databases::flush(context.worker, None);
+    context.server.tell_of_flush(context.session.client.worker);
     reply.ok();
     Ok(())
 }
@@ -178,6 +179,7 @@ fn flushall(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Co
 fn flushdb(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     check_flush_type(args)?;
     databases::flush(context.worker, Some(context.session.database()));
+    context.server.tell_of_flush(context.session.client.worker);
     reply.ok();
     Ok(())
 }
