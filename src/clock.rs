@@ -18,10 +18,12 @@ pub struct Moment {
 /// Where a store takes its time from.
 #[derive(Debug)]
 pub enum Clock {
-    /// The machine's clocks.
+    /// The machine's clocks. One is read per section; how far the wall clock is ahead of it is looked at ten times a second.
     System {
         /// When the store began.
         started: Instant,
+        /// Microseconds of Unix time at that moment, by the wall clock's latest reading.
+        started_at_us: AtomicI64,
     },
     /// A clock that tests set by hand.
     Manual {
@@ -40,7 +42,18 @@ pub enum Clock {
 impl Clock {
     /// The machine's clocks.
     pub fn system() -> Self {
-        Self::System { started: Instant::now() }
+        let clock = Self::System { started: Instant::now(), started_at_us: AtomicI64::new(0) };
+        clock.follow_wall();
+        clock
+    }
+
+    /// Follows the wall clock where it has been set, or runs faster or slower than time since the start.
+    pub fn follow_wall(&self) {
+        if let Self::System { started, started_at_us } = self {
+            let unix_us = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as i64);
+            // Relaxed: a figure of its own; readers may see it a moment late.
+            started_at_us.store(unix_us - started.elapsed().as_micros() as i64, Ordering::Relaxed);
+        }
     }
 
     /// A clock that stands at `unix_ms` until [`set`](Self::set).
@@ -64,10 +77,12 @@ impl Clock {
     /// Reads the clock.
     pub fn now(&self) -> Moment {
         match self {
-            Self::System { started } => Moment {
-                unix_ms: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as i64),
-                ticks: started.elapsed().as_nanos() as u64 / TICK_NANOSECONDS,
-            },
+            Self::System { started, started_at_us } => {
+                let elapsed = started.elapsed();
+                // Relaxed: as in `follow_wall`.
+                let unix_us = started_at_us.load(Ordering::Relaxed) + elapsed.as_micros() as i64;
+                Moment { unix_ms: unix_us / 1000, ticks: elapsed.as_nanos() as u64 / TICK_NANOSECONDS }
+            }
             Self::Manual { unix_ms } => {
                 // Relaxed: as in `set`.
                 let now_ms = unix_ms.load(Ordering::Relaxed);

@@ -64,12 +64,14 @@ impl<'t> Prepared<'t> {
 /// Runs the commands of a batch in order and appends their replies; gives how many it ran. Fewer than all only where the connection is to end, or
 /// where the replies have become so many that they should leave first.
 pub fn execute_batch(context: &mut Context<'_>, input: &[u8], batch: &Batch, reply: &mut Reply) -> usize {
-    let server = context.server.clone();
-    let client = context.session.client.clone();
-    let mut timer = server.statistics.begin_batch(client.worker, server.settings.latency_tracking.get());
+    let server = context.server;
+    let worker = context.session.client.worker;
+    let mut timer = server.statistics.begin_batch(worker, server.settings.latency_tracking.get());
+    // The clock has just been read for the timer.
+    context.session.client.active(timer.run_started());
     let limits = RuntimeLimits::from(&server.settings);
     context.worker.want_expired(limits.events.meets(EventClass::EXPIRED));
-    let mut items = Vec::with_capacity(8);
+    let mut items = SmallVec::new();
     let mut executed = 0;
     while executed < batch.len() && context.session.is_ready() {
         if executed > 0 && reply.len() >= limits::REPLY_BYTES_PAUSE {
@@ -82,6 +84,7 @@ pub fn execute_batch(context: &mut Context<'_>, input: &[u8], batch: &Batch, rep
         let mut slice = Slice { input, batch, first, items, limits, memory_is_full, timer, monitored: false };
         executed += slice.run(context, reply);
     }
+    let client = &context.session.client;
     // Relaxed, both: a figure for CLIENT LIST, written by this connection's worker only.
     client.commands.store(client.commands.load(Ordering::Relaxed) + executed as u64, Ordering::Relaxed);
     executed
@@ -94,7 +97,7 @@ struct Slice<'a, 'i, 't> {
     /// The slice's first command in the batch.
     first: usize,
     /// The present command's arguments; kept for its room.
-    items: &'a mut Vec<&'i [u8]>,
+    items: &'a mut SmallVec<[&'i [u8]; 16]>,
     limits: RuntimeLimits,
     /// Whether commands that may need more memory are refused.
     memory_is_full: bool,
@@ -113,11 +116,8 @@ impl<'i> Slice<'_, 'i, '_> {
     /// Runs the slice, or as much of it as the connection wants; gives the number of commands run.
     fn run(&mut self, context: &mut Context<'_>, reply: &mut Reply) -> usize {
         let count = (self.batch.len() - self.first).min(BATCH_COMMANDS_MAX);
-        let mut prepared = [Prepared::default(); BATCH_COMMANDS_MAX];
-        let prepared = &mut prepared[..count];
-        for (position, place) in prepared.iter_mut().enumerate() {
-            *place = self.prepare(context, position);
-        }
+        let prepared: SmallVec<[Prepared<'_>; BATCH_COMMANDS_MAX]> =
+            (0..count).map(|position| self.prepare(context, position)).collect();
         let mut position = 0;
         while position < count && context.session.is_ready() && reply.len() < limits::REPLY_BYTES_PAUSE {
             self.monitored = context.server.monitors.any();
@@ -178,8 +178,7 @@ impl<'i> Slice<'_, 'i, '_> {
             hashes().for_each(|hash| table.prefetch_entry(hash, pin));
             hashes().for_each(|hash| table.prefetch_root(hash, pin));
         }
-        let client = context.session.client.clone();
-        let waiter = Waiter { client: client.id, protocol: context.session.protocol() };
+        let waiter = Waiter { client: context.session.client.id, protocol: context.session.protocol() };
         tx.allow_waiting(true);
         let mut wait = None;
         let mut ran = 0;

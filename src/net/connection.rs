@@ -38,7 +38,7 @@ use std::io;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::io::ReadBuf;
 use tokio::time::Sleep;
@@ -238,6 +238,7 @@ impl Connection {
             self.has_commands = true;
             let read = read.len();
             self.count_received(read);
+            self.session.client.active(Instant::now());
         }
         Ok(Poll::Pending)
     }
@@ -334,6 +335,7 @@ impl Connection {
         unsafe { self.input.set_len(filled) };
         self.count_received(read);
         self.has_more = read == wanted;
+        self.session.client.active(Instant::now());
         if filled >= expected {
             self.run_own(context)?;
         }
@@ -375,7 +377,9 @@ impl Connection {
         let decoded = self.decoder.decode(input, &limits, batch);
         let mut consumed = decoded.consumed;
         self.has_commands = decoded.paused;
-        if !batch.is_empty() {
+        if batch.is_empty() {
+            self.session.client.active(Instant::now());
+        } else {
             reply.set_protocol(self.session.protocol());
             let mut commands = CommandContext {
                 table: &server.table,

@@ -242,11 +242,17 @@ impl ClientInfo {
         self.connected.elapsed().saturating_sub(last)
     }
 
-    /// Notes that `bytes` bytes were read from it just now. Only its own task may call this.
+    /// Notes that `bytes` bytes were read from it. Only its own task may call this.
     pub fn received(&self, bytes: usize) {
-        // Relaxed, all: figures for CLIENT LIST, which order nothing; its own task is their only writer.
+        // Relaxed: a figure for CLIENT LIST, which orders nothing; its own task is its only writer.
         self.input_bytes.store(self.input_bytes.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
-        self.last_interaction_ms.store(self.connected.elapsed().as_millis() as u64, Ordering::Relaxed);
+    }
+
+    /// Notes when it last sent something. Only its own task may call this.
+    pub fn active(&self, at: Instant) {
+        let milliseconds = at.saturating_duration_since(self.connected).as_millis() as u64;
+        // Relaxed: see `received`.
+        self.last_interaction_ms.store(milliseconds, Ordering::Relaxed);
     }
 
     /// Notes that `bytes` bytes were written to it, and that `waiting` bytes in `chunks` chunks still wait. Only its own task may call

@@ -302,6 +302,11 @@ impl<'a> BatchTimer<'a> {
         self.run_calls = 0;
     }
 
+    /// When the commands being timed began.
+    pub fn run_started(&self) -> Instant {
+        self.run_started
+    }
+
     /// The worker's slot.
     pub fn statistics(&self) -> &'a WorkerStatistics {
         self.statistics

@@ -288,6 +288,9 @@ impl Worker {
     /// Housekeeping for some microseconds: frees garbage, unlinks dead entries, expires keys. Called every 100 ms or more often, and until
     /// it answers `false` (nothing left to do now) with other work in between.
     pub fn tick(&self) -> bool {
+        if self.index == 0 {
+            self.store.clock.follow_wall();
+        }
         let section = self.enter();
         let pin = section.pin();
         self.garbage.hand_over(&section.guard);
