@@ -201,7 +201,6 @@ pub fn give_up(tx: &mut Transaction<'_>, client: u64, error: &[u8]) -> bool {
 pub fn answer_otherwise(otherwise: Otherwise, reply: &mut Reply) {
     match otherwise {
         Otherwise::NullArray => reply.null_array(),
-        Otherwise::Null => reply.null(),
         Otherwise::Zero => reply.integer(0),
     }
 }

@@ -19,7 +19,7 @@ use crate::resp::Reply;
 use crate::server::statistics::BatchTimer;
 use crate::session::{Queue, Watched};
 use crate::store::Worker;
-use crate::txn::{Interest, RuntimeLimits, Scratch, Transaction};
+use crate::txn::{Events, Interest, RuntimeLimits, Scratch, Transaction};
 use smallvec::SmallVec;
 
 /// One queued command, looked up.
@@ -87,10 +87,13 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
     // Where all are data commands, their replies go where they belong at once.
     let is_plain = steps.iter().all(Step::is_data);
     let mut pieces: Vec<Reply> = Vec::new();
+    // How many events come before each command that runs after the commit.
+    let mut events_before: Vec<usize> = Vec::new();
     let mut tx = Transaction::new(context.worker, context.scratch, database, limits);
     let unchanged = tx.run(|tx| {
         reply.rewind(mark);
         pieces.clear();
+        events_before.clear();
         tx.select(database);
         if !watched.iter().all(|watched| is_unchanged(tx, watched)) {
             return false;
@@ -104,8 +107,11 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
                 let mut piece = Reply::new(reply.protocol());
                 step.run(tx, &mut piece);
                 pieces.push(piece);
-            } else if let Some(database) = selects(step, tx.databases()) {
-                tx.select(database);
+            } else {
+                events_before.push(tx.event_count());
+                if let Some(database) = selects(step, tx.databases()) {
+                    tx.select(database);
+                }
             }
         }
         if tx.has_hooked() {
@@ -114,6 +120,7 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
         true
     });
     server.clients.wake(&tx.take_wakes());
+    let events = if is_plain { None } else { tx.take_events() };
     publish_events(&server, context.worker, &context.session.client, &mut tx);
     drop(tx);
     if !unchanged {
@@ -121,9 +128,16 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
         return Ok(());
     }
     let mut pieces = pieces.into_iter();
+    let mut events = events.iter().flat_map(Events::iter);
+    let mut events_before = events_before.into_iter();
+    let mut published = 0;
     for step in &mut steps {
         timer.command_starts(step.command.index, step.command.is_quick);
         if !step.is_data() {
+            // A message that the command publishes comes after the events of those before it.
+            let before = events_before.next().unwrap_or(published);
+            server.publish_events(worker, events.by_ref().take(before - published));
+            published = before;
             run_server_step(context, step, reply);
         } else if !is_plain && let Some(mut piece) = pieces.next() {
             reply.append(&mut piece);
@@ -131,6 +145,7 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
         show(context, step);
         count(step, &mut timer);
     }
+    server.publish_events(worker, events);
     Ok(())
 }
 

@@ -30,7 +30,7 @@ use crate::limits::BACKGROUND_WORKERS_MAX;
 use crate::pubsub::{Hub, Monitors, OutboxLimits};
 use crate::store::{Store, StoreOptions, StoreStatistics};
 use crate::sync::{Arc, AtomicU64};
-use crate::txn::{EventClass, Events};
+use crate::txn::{Event, EventClass, Events};
 
 /// The state that all workers of one server share.
 pub struct Server {
@@ -155,10 +155,10 @@ impl Server {
     ) {
         let wanted = EventClass::wanted(self.settings.notify_keyspace_events.get());
         if let Some(expired) = expired.as_ref().filter(|_| wanted.meets(EventClass::EXPIRED)) {
-            self.publish_events(worker, expired);
+            self.publish_events(worker, expired.iter());
         }
         if let Some(events) = &events {
-            self.publish_events(worker, events);
+            self.publish_events(worker, events.iter());
         }
         let changed = |keys: &Option<Events>| {
             keys.iter().flat_map(|keys| keys.iter().map(|event| event.key.to_vec())).collect::<Vec<_>>()
@@ -171,10 +171,10 @@ impl Server {
     }
 
     /// Publishes key events in order, as `notify-keyspace-events` says: under the key, under the event's name, or both.
-    pub fn publish_events(&self, worker: usize, events: &Events) {
+    pub fn publish_events<'e>(&self, worker: usize, events: impl Iterator<Item = Event<'e>>) {
         let ways = EventClass(self.settings.notify_keyspace_events.get());
         let mut channel = Vec::new();
-        for event in events.iter() {
+        for event in events {
             let mut publish = |way: EventClass, kind: &str, about: &[u8], payload: &[u8]| {
                 if ways.meets(way) {
                     channel.clear();

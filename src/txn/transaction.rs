@@ -89,8 +89,6 @@ pub struct Wait {
 pub enum Otherwise {
     /// The null of an array.
     NullArray,
-    /// The null of a string.
-    Null,
     /// Zero.
     Zero,
 }
@@ -719,6 +717,11 @@ impl<'w> Transaction<'w> {
     #[inline]
     pub fn take_events(&mut self) -> Option<Events> {
         if self.scratch.events.is_empty() { None } else { Some(std::mem::take(&mut self.scratch.events)) }
+    }
+
+    /// How many events the commands run so far have recorded.
+    pub fn event_count(&self) -> usize {
+        self.scratch.events.len()
     }
 
     /// Takes the keys that the commits so far have written, if they are recorded; `None` for none.

@@ -10,6 +10,8 @@ fn transcript(peer: &Peer, script: &str) -> Vec<String> {
     let mut clients: Vec<Client> = (0..CONNECTIONS).map(|_| peer.connect()).collect();
     let ids: Vec<String> = clients.iter_mut().map(|client| client.call_words("CLIENT ID").text()).collect();
     let mut told = Vec::new();
+    // Within MULTI a PING would be queued, but there is one reply to each line.
+    let mut in_transaction = [false; CONNECTIONS];
     for (number, line) in script.lines().map(str::trim).filter(|line| !line.is_empty()).enumerate() {
         let (name, command) = line.split_once(": ").expect("a connection and a command");
         let index = usize::from(name.as_bytes()[0] - b'a');
@@ -20,9 +22,19 @@ fn transcript(peer: &Peer, script: &str) -> Vec<String> {
         };
         let words: Vec<String> = command.split(' ').map(word).collect();
         clients[index].send(&crate::peer::encode(&words));
+        match words[0].as_str() {
+            "MULTI" => in_transaction[index] = true,
+            "EXEC" | "DISCARD" => in_transaction[index] = false,
+            _ => {}
+        }
         // Once the one that sent the line is done, all messages of it wait for the others.
         for other in std::iter::once(index).chain((0..CONNECTIONS).filter(|other| *other != index)) {
-            for reply in until_silent(&mut clients[other], number) {
+            let replies = match in_transaction[other] {
+                true if other == index => vec![clients[other].read()],
+                true => Vec::new(),
+                false => until_silent(&mut clients[other], number),
+            };
+            for reply in replies {
                 told.push(format!("{line} => {}: {reply:?}", char::from(b'a' + other as u8)));
             }
         }
@@ -334,6 +346,72 @@ const TRACKING: &str = "
     a: CLIENT TRACKING OFF
 ";
 
+/// Messages, events and lines of commands that run in a transaction.
+const TRANSACTIONS: &str = "
+    a: CONFIG SET notify-keyspace-events AKEm
+    b: PSUBSCRIBE *
+    a: MULTI
+    a: SET k v EX 100
+    a: PUBLISH channel x
+    a: LPUSH k x
+    a: RPUSH l a b
+    a: LPOP l 2
+    a: GET none
+    a: SPUBLISH channel x
+    a: PUBSUB NUMPAT
+    a: EXEC
+    a: WATCH k
+    c: SET k w
+    a: MULTI
+    a: PUBLISH channel lost
+    a: DEL k
+    a: EXEC
+    a: MULTI
+    a: PUBLISH channel lost
+    a: DISCARD
+    a: MULTI
+    a: SELECT 1
+    a: SET k v
+    a: RENAME k l
+    a: SELECT 0
+    a: DEL k
+    a: FLUSHALL
+    a: SET k v
+    a: EXEC
+    a: MULTI
+    a: NOSUCH
+    a: PUBLISH channel lost
+    a: EXEC
+    c: BLPOP l 0.1
+    c: BLMOVE l m LEFT LEFT 0.1
+    c: BRPOPLPUSH m l 0.1
+    c: BLMPOP 0.1 1 l LEFT
+    c: PSUBSCRIBE z*
+    a: MULTI
+    a: PUBLISH z x
+    a: SET z x
+    a: EXEC
+    c: RESET
+    c: HELLO 3
+    c: MULTI
+    c: SUBSCRIBE one two
+    c: PUBLISH other x
+    c: UNSUBSCRIBE one
+    c: GET k
+    c: EXEC
+    c: UNSUBSCRIBE
+    a: MONITOR
+    c: MULTI
+    c: SET k v
+    c: GET k
+    c: EXEC
+    c: RESET
+    c: MULTI
+    c: SET k v
+    c: DISCARD
+    a: RESET
+";
+
 /// What an own subscriber is told among its replies, where Redis 7.0 tells it before them.
 const OWN: &str = "
     a: HELLO 3
@@ -399,6 +477,23 @@ fn those_who_track_keys_are_told_what_real_servers_tell_them() {
     let [ours, redis, valkey] = peers.each_ref().map(|peer| transcript(peer, TRACKING));
     let comparable =
         |told: Vec<String>| told.into_iter().filter(|line| !line.contains("HELLO 3 =>")).collect::<Vec<_>>();
+    let [ours, redis, valkey] = [ours, redis, valkey].map(comparable);
+    assert_same(&ours, &redis, "redis");
+    assert_same(&ours, &valkey, "valkey");
+}
+
+#[test]
+fn what_a_transaction_does_outside_the_data_is_told_as_real_servers_tell_it() {
+    let peers = [Peer::caswell(&[]), Peer::redis(&[]), Peer::valkey(&[])];
+    let [ours, redis, valkey] = peers.each_ref().map(|peer| transcript(peer, TRANSACTIONS));
+    // Time and address of a monitored command differ.
+    let comparable = |told: Vec<String>| {
+        let anonymous = |line: String| match line.split_once(": +\"1") {
+            Some((start, line)) => format!("{start}: +{}", line.split_once("] ").map_or(line, |(_, command)| command)),
+            None => line,
+        };
+        told.into_iter().filter(|line| !line.contains("HELLO 3 =>")).map(anonymous).collect::<Vec<_>>()
+    };
     let [ours, redis, valkey] = [ours, redis, valkey].map(comparable);
     assert_same(&ours, &redis, "redis");
     assert_same(&ours, &valkey, "valkey");

@@ -79,7 +79,7 @@ fn waits_end_by_time_by_command_and_by_disconnection() {
     let server = TestServer::start("");
     let (mut waiter, mut other) = (server.connect(), server.connect());
     assert_eq!(waiter.ask("BLPOP k 0.001"), "*-1");
-    assert_eq!(waiter.ask("BLMOVE k l LEFT LEFT 0.01"), "$-1");
+    assert_eq!(waiter.ask("BLMOVE k l LEFT LEFT 0.01"), "*-1");
     assert_eq!(waiter.ask("BLMPOP 0.01 1 k LEFT"), "*-1");
     assert_eq!(waiter.ask("WAIT 1 10"), ":0");
     assert_eq!(waiter.ask("WAIT 0 0"), ":0");

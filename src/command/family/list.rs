@@ -683,7 +683,11 @@ fn brpoplpush(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> C
 fn blocking_move(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply, from: Side, to: Side) -> CommandResult {
     let timeout_ms = timeout_ms(args.at(args.len() - 1))?;
     if !move_element(tx, args, reply, from, to)? {
-        wait_or_answer(tx, Wait { keys: 1..2, timeout_ms, otherwise: Otherwise::Null }, reply);
+        // Having waited in vain it answers another null than where it may not wait, as in Redis.
+        match tx.may_wait() {
+            true => tx.wait_for(Wait { keys: 1..2, timeout_ms, otherwise: Otherwise::NullArray }),
+            false => reply.null(),
+        }
     }
     Ok(())
 }
