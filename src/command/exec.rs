@@ -19,6 +19,7 @@ use crate::resp::Reply;
 use crate::server::statistics::BatchTimer;
 use crate::session::{Queue, Watched};
 use crate::store::Worker;
+use crate::sync::planted;
 use crate::txn::{Events, Interest, RuntimeLimits, Scratch, Transaction};
 use smallvec::SmallVec;
 
@@ -79,7 +80,7 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
     let limits = RuntimeLimits::from(&server.settings);
     let worker = context.session.client.worker;
     let mut timer = server.statistics.begin_batch(worker, server.settings.latency_tracking.get());
-    if steps.iter().any(|step| step.command.row.whole_keyspace) {
+    if steps.iter().any(|step| step.command.row.whole_keyspace) || planted("exec_separate_commits") {
         return run_alone(context, &mut steps, watched, limits, &mut timer, reply);
     }
     let database = context.session.database();
@@ -114,7 +115,7 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
                 }
             }
         }
-        if tx.has_hooked() {
+        if tx.has_hooked() && !planted("wakeup_lost") {
             blocking::serve(tx, context.table);
         }
         true
@@ -158,7 +159,7 @@ fn run_alone(
     timer: &mut BatchTimer<'_>,
     reply: &mut Reply,
 ) -> CommandResult {
-    let _gate = context.worker.hold_gate();
+    let _gate = (!planted("exec_separate_commits")).then(|| context.worker.hold_gate());
     let mut tx = Transaction::new(context.worker, context.scratch, context.session.database(), limits);
     let unchanged = tx.run(|tx| watched.iter().all(|watched| is_unchanged(tx, watched)));
     drop(tx);

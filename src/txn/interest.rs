@@ -6,6 +6,7 @@
 //! (rule 22). A hooked entry is not unlinked, so a key that came and went leaves its tombstone's stamp to whoever watches it (rule 24).
 
 use super::transaction::{KeyId, Transaction};
+use crate::sync::planted;
 use crate::types::{List, NewRoot, Side, View};
 
 /// Somebody who wants to hear of a key.
@@ -75,10 +76,14 @@ impl Transaction<'_> {
             return Vec::new();
         }
         let list = self.open_interests(key);
-        match self.root(list).and_then(|root| root.view()) {
+        let mut interests: Vec<Interest> = match self.root(list).and_then(|root| root.view()) {
             Some(View::List(list)) => list.iter_from(0).filter_map(Interest::from_bytes).collect(),
             _ => Vec::new(),
+        };
+        if planted("waiter_overtaken") {
+            interests.reverse();
         }
+        interests
     }
 
     /// Adds somebody who wants to hear of a key.

@@ -3,7 +3,7 @@
 //! transactions over several keys.
 //!
 //! `CASWELL_SEED` repeats the clients' choices (not the machine's), `CASWELL_HISTORY_SECONDS` makes the run longer. The judges have tests
-//! of their own.
+//! of their own, and `tests/history/faults` shows that they catch a server with a fault.
 
 #[path = "../peer/mod.rs"]
 mod peer;

@@ -320,7 +320,12 @@ impl Specification for Object {
     }
 
     fn only_reads(&self, step: &Step) -> bool {
-        matches!(&step.what, What::Calls(_, calls) if calls.iter().all(Call::only_reads))
+        match &step.what {
+            What::Calls(_, calls) => calls.iter().all(Call::only_reads),
+            // Who was served has left the queue already.
+            What::Leave(number) => !matches!(self.waiters[number].reply, Some(Value::NullArray) | None),
+            What::Expire(_) | What::Wait(_) => false,
+        }
     }
 }
 

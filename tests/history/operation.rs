@@ -76,7 +76,7 @@ pub enum Request {
     GetMany(Vec<Place>),
     /// LMOVE from the first list's first end to the second's second.
     Move(Place, Place, [End; 2]),
-    /// EXISTS of an object's keys, with many keys in between that nobody has: it takes long.
+    /// EXISTS of an object's keys, each followed by many keys that nobody has: it takes long.
     Presence(usize, Vec<String>),
     /// FLUSHDB or FLUSHALL.
     Flush(&'static str),
@@ -90,8 +90,8 @@ pub enum Request {
     Transaction(Vec<Part>, Unit),
 }
 
-/// Keys in the midst of an EXISTS.
-const ABSENT_KEYS: usize = 200;
+/// Keys behind each of an EXISTS.
+const ABSENT_KEYS: usize = 150;
 
 /// Runs commands, given as their lengths and words, and answers all replies.
 const SCRIPT: &str = "local replies, at = {}, 1 \
@@ -125,11 +125,9 @@ impl Request {
             }
             Self::Presence(_, keys) => {
                 let mut line = words("EXISTS");
-                for (at, key) in keys.iter().enumerate() {
-                    if at > 0 {
-                        line.extend((0..ABSENT_KEYS).map(|number| format!("absent:{number}").into_bytes()));
-                    }
+                for key in keys {
                     line.push(key.clone().into_bytes());
+                    line.extend((0..ABSENT_KEYS).map(|number| format!("absent:{key}:{number}").into_bytes()));
                 }
                 vec![line]
             }
@@ -231,7 +229,16 @@ pub struct Record {
 impl Record {
     /// One line for people.
     pub fn shown(&self) -> String {
-        let lines: Vec<String> = self.request.lines().iter().map(shown).collect();
+        let lines: Vec<String> = match &self.request {
+            Request::Several(_, lines, Unit::Script) => {
+                ["(script)".into()].into_iter().chain(lines.iter().map(shown)).collect()
+            }
+            Request::Transaction(parts, Unit::Script) => {
+                ["(script)".into()].into_iter().chain(parts.iter().map(|part| shown(&part.line()))).collect()
+            }
+            Request::Presence(_, keys) => vec![format!("EXISTS {} ...", keys.join(" ... "))],
+            request => request.lines().iter().map(shown).collect(),
+        };
         let reply = self.reply.as_ref().map_or("(not waited for)".into(), |reply| reply.brief());
         let returned = self.returned.map_or("...".into(), |returned| returned.to_string());
         format!("client {:>2} {:>12}-{returned:<12} {} => {reply}", self.client, self.called, lines.join("; "))

@@ -5,7 +5,8 @@
 
 use crate::operation::{Part, Record, Request, Unit, words};
 use crate::peer::{Client as Socket, Peer, Value, encode};
-use crate::workload::{Known, Target, Workload, flushes_all, growing_lists, registers, targets};
+use crate::workload::{Known, Target, Workload, flushes_all, growing_lists, is_stormy, registers, targets};
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 /// Requests of one client and round at least.
@@ -14,7 +15,7 @@ const REQUESTS: usize = 40;
 const DEPTHS: [usize; 8] = [1, 1, 1, 2, 2, 4, 8, 12];
 /// Batches of which one is not waited for.
 const GIVEN_UP_ONCE_IN: u64 = 150;
-/// How long the server may take to notice that connections were given up.
+/// How long the server may take to notice that a client waits or has gone.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A connection and which worker serves it.
@@ -63,8 +64,13 @@ impl<'s> Client<'s> {
         }
     }
 
-    /// Asks for a round's requests and gives the records.
-    pub fn work(&mut self, round: u64) -> Vec<Record> {
+    /// Asks for a round's requests, beginning together with all others, and gives the records.
+    pub fn work(&mut self, round: u64, all: &Barrier) -> Vec<Record> {
+        all.wait();
+        if is_stormy(round) {
+            let requests = self.workload.storm();
+            self.ask(0, requests);
+        }
         while self.records.len() < REQUESTS {
             if let Some((object, key, value)) = self.workload.exchange() {
                 self.exchange(object, key, value);
@@ -94,22 +100,18 @@ impl<'s> Client<'s> {
         std::mem::take(&mut self.records)
     }
 
-    /// Begins to wait for an element, until the `observer` sees that so many clients wait.
-    pub fn begin_to_wait(&mut self, observer: &mut Self, waiting: u64) {
+    /// Begins to wait for an element, until the `observer` sees that it does.
+    pub fn begin_to_wait(&mut self, observer: &mut Self) {
         let request = self.workload.long_take();
         let called = self.now();
         self.connections[WAITING].socket.send(&bytes_of(std::slice::from_ref(&request)));
-        observer.wait_for_figure("blocked_clients", waiting);
+        let about = format!("CLIENT LIST ID {}", self.connections[WAITING].id);
+        let socket = &mut observer.connections[0].socket;
+        wait_until("a client to be known to wait", || {
+            let text = socket.call_words(&about).text();
+            text.split(' ').any(|field| field.strip_prefix("flags=").is_some_and(|flags| flags.contains('b')))
+        });
         self.waiting = Some((request, called, self.now()));
-    }
-
-    /// Waits until INFO gives this number.
-    fn wait_for_figure(&mut self, name: &str, number: u64) {
-        let began = Instant::now();
-        while information(&mut self.connections[0].socket, "clients", name) != number {
-            assert!(began.elapsed() < PATIENCE, "waited in vain for {name} to be {number}");
-            std::thread::yield_now();
-        }
     }
 
     fn now(&self) -> u64 {
@@ -169,11 +171,9 @@ impl<'s> Client<'s> {
         self.connected += 1;
         let Connection { socket, number, id, .. } = std::mem::replace(&mut self.connections[connection], new);
         drop(socket);
-        let began = Instant::now();
-        while !self.connections[connection].socket.call_words(&format!("CLIENT LIST ID {id}")).text().is_empty() {
-            assert!(began.elapsed() < PATIENCE, "the server keeps a connection that was closed");
-            std::thread::yield_now();
-        }
+        let socket = &mut self.connections[connection].socket;
+        let about = format!("CLIENT LIST ID {id}");
+        wait_until("a closed connection to be gone", || socket.call_words(&about).text().is_empty());
         let now = self.now();
         let unanswered = |record: &&mut Record| record.connection == number && record.returned.is_none();
         self.records.iter_mut().filter(unanswered).for_each(|record| record.gone = Some(now));
@@ -195,7 +195,11 @@ impl<'s> Client<'s> {
 
     /// Once all clients are quiet: waits until the server has let go of connections that were given up, and reads every key.
     pub fn look_at_all(&mut self, round: u64, clients: usize) -> Vec<Record> {
-        self.wait_for_figure("connected_clients", (DATABASES.len() * (clients + 1)) as u64);
+        let connections = (DATABASES.len() * (clients + 1)) as u64;
+        let socket = &mut self.connections[0].socket;
+        wait_until("closed connections to be gone", || {
+            information(socket, "clients", "connected_clients") == connections
+        });
         for (object, target) in targets().iter().enumerate() {
             self.look_at(object, target);
         }
@@ -247,6 +251,15 @@ impl Connection {
         // Other servers may not tell.
         let worker = field("io-thread=").parse().unwrap_or(0);
         Self { socket, number, worker, id: field("id=").to_owned() }
+    }
+}
+
+/// Waits until the condition holds.
+fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !condition() {
+        assert!(began.elapsed() < PATIENCE, "violation: waited in vain for {what}");
+        std::thread::yield_now();
     }
 }
 

@@ -1,8 +1,8 @@
 //! The run: rounds of recording and judging, and at the end what has happened, so that a run in which nothing met proves nothing.
 
 use crate::cycles;
-use crate::linearizability::{Verdict, check, reduce};
-use crate::object::Object;
+use crate::linearizability::{Event, Verdict, check, reduce};
+use crate::object::{Object, Step};
 use crate::operation::{Record, Request};
 use crate::peer::{Peer, Value};
 use crate::recorder::{Client, information, known};
@@ -10,6 +10,7 @@ use crate::transactions::{End, Transaction};
 use crate::workload::{Target, targets};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
+use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
 /// Clients.
@@ -21,7 +22,7 @@ const SECONDS: u64 = 20;
 /// From this length on every kind of interference must have happened.
 const LONG_SECONDS: u64 = 60;
 /// Steps of one search. A round takes some hundred; what takes so many more is not decided.
-const STEPS_MAX: u64 = 3_000_000;
+const STEPS_MAX: u64 = 10_000_000;
 /// The least share of an object's operations that overlap another client's, in hundredths.
 const OVERLAP_PERCENT: u64 = 30;
 /// Figures of INFO that a long run must have moved.
@@ -68,13 +69,22 @@ fn what_clients_see_has_one_order() {
     while began.elapsed().as_secs() < seconds {
         let round = counts.rounds;
         if known.take && round % 2 == 0 {
-            for (number, client) in clients[..WAITING].iter_mut().enumerate() {
-                client.begin_to_wait(&mut observer, number as u64 + 1);
-            }
+            clients[..WAITING].iter_mut().for_each(|client| client.begin_to_wait(&mut observer));
         }
+        let all = Barrier::new(CLIENTS);
         let mut records: Vec<Record> = std::thread::scope(|scope| {
-            let threads: Vec<_> = clients.iter_mut().map(|client| scope.spawn(move || client.work(round))).collect();
-            threads.into_iter().flat_map(|thread| thread.join().expect("no client fails")).collect()
+            let threads: Vec<_> = clients
+                .iter_mut()
+                .map(|client| {
+                    let all = &all;
+                    scope.spawn(move || client.work(round, all))
+                })
+                .collect();
+            let done: Vec<_> = threads.into_iter().map(|thread| thread.join()).collect();
+            // It has said why: most likely the server died.
+            let failed =
+                || panic!("violation in round {round} of the run with CASWELL_SEED={seed}\na client cannot go on");
+            done.into_iter().flat_map(|done| done.unwrap_or_else(|_| failed())).collect()
         });
         records.extend(observer.look_at_all(round, CLIENTS));
         let judged = Instant::now();
@@ -119,27 +129,31 @@ fn judge_object(number: usize, target: &Target, records: &[Record], counts: &mut
     }
     match check(&object, &nothing, &object.history, STEPS_MAX) {
         Verdict::Linearizable => Ok(()),
-        Verdict::Undecided => {
-            Err(format!("undecided: {} operations on {:?} after {STEPS_MAX} steps", object.history.len(), target.keys))
-        }
+        Verdict::Undecided => Err(told(
+            format!("undecided after {STEPS_MAX} steps: {:?}", target.keys),
+            &object,
+            &object.history,
+            records,
+        )),
         Verdict::Violation(_) => {
             let reduced = reduce(&object, &nothing, &object.history, STEPS_MAX);
-            let mut story = format!(
+            let head = format!(
                 "not linearizable: {:?}, {} operations of {}",
                 target.keys,
                 reduced.len(),
                 object.history.len()
             );
-            let mut lines: Vec<(u64, String)> =
-                reduced.iter().map(|event| (event.called, object.told(&event.step, records))).collect();
-            lines.sort();
-            for (_, line) in lines {
-                // Writing to a string cannot fail.
-                let _ = write!(story, "\n  {line}");
-            }
-            Err(story)
+            Err(told(head, &object, &reduced, records))
         }
     }
+}
+
+/// The events below a heading, in the order in which they were called.
+fn told(heading: String, object: &Object, history: &[Event<Step>], records: &[Record]) -> String {
+    let mut lines: Vec<(u64, String)> =
+        history.iter().map(|event| (event.called, object.told(&event.step, records))).collect();
+    lines.sort();
+    lines.into_iter().fold(heading, |story, (_, line)| story + "\n  " + &line)
 }
 
 impl Counts {

@@ -19,10 +19,14 @@ const COLD: usize = 32;
 const GROWING: u64 = 5;
 /// Registers that are set and read several at a time.
 const REGISTERS: u64 = 24;
+/// Clients that ask for a hot object in one round, in hundredths of all.
+const ASKING_PERCENT: u64 = 40;
 /// Time-outs of clients that wait for elements, in milliseconds.
 const TIMEOUTS_MS: u64 = 40;
 /// Time-outs of clients that begin to wait before a round does.
-const LONG_TIMEOUTS_MS: u64 = 400;
+const LONG_TIMEOUTS_MS: u64 = 2_000;
+/// Commands of a client in a storm. Their answers leave little choice of order, so that the search takes many.
+const STORM: usize = 60;
 /// Times to live, in milliseconds.
 const SPANS_MS: u64 = 30;
 
@@ -121,18 +125,41 @@ impl Workload {
         match self.random.below(1000) {
             0..=2 if flushes_all(round) => Request::Flush(self.pick(&["FLUSHALL", "FLUSHALL ASYNC"])),
             0..=2 => Request::Flush(self.pick(&["FLUSHDB", "FLUSHDB SYNC"])),
-            3..=80 => {
-                Request::SetMany(self.places().into_iter().map(|place| (place, self.value().to_string())).collect())
-            }
-            81..=150 => Request::GetMany(self.places()),
+            3..=80 => Request::SetMany(
+                self.places(round).into_iter().map(|place| (place, self.value().to_string())).collect(),
+            ),
+            81..=150 => Request::GetMany(self.places(round)),
             151..=220 => self.presence(),
-            221..=320 if self.known.exec || self.known.script => self.several(),
+            221..=320 if self.known.exec || self.known.script => self.several(round),
             321..=350 if self.known.take => self.take(),
             351..=390 => self.move_element(),
             _ => {
-                let object = self.object();
+                let object = self.object(round);
                 Request::Command(object, self.command(object))
             }
+        }
+    }
+
+    /// What meets most often when all begin with it at once: many writes of one key, transactions that are long enough to lose to them again and again,
+    /// a value that goes to and fro between two keys, and long looks at both.
+    pub fn storm(&mut self) -> Vec<Request> {
+        let key = &self.targets[0].keys[0];
+        let increment = words(&format!("INCR {key}"));
+        match self.client % 8 {
+            0 | 4 if self.known.exec || self.known.script => {
+                let mut lines = vec![words(&format!("GET {key}")); STORM];
+                lines.push(increment);
+                vec![Request::Several(0, lines, self.unit())]
+            }
+            1 => {
+                let value = self.value();
+                let [one, other] = [0, 1].map(|at| self.targets[PAIR].keys[at].clone());
+                let renames = [format!("RENAME {one} {other}"), format!("RENAME {other} {one}")];
+                let lines = [format!("SET {one} {value}")].into_iter().chain(renames.into_iter().cycle());
+                lines.take(STORM).map(|line| Request::Command(PAIR, words(&line))).collect()
+            }
+            2 | 6 => (0..STORM / 6).map(|_| self.presence()).collect(),
+            _ => vec![Request::Command(0, increment); STORM],
         }
     }
 
@@ -153,15 +180,30 @@ impl Workload {
         !matches!(request, Request::Move(..))
     }
 
-    fn object(&mut self) -> usize {
+    /// An object, hot more often than not, of those that this client asks for in this round.
+    fn object(&mut self, round: u64) -> usize {
         let hot = self.targets.len() - COLD;
-        match self.random.below(100) {
+        let drawn = match self.random.below(100) {
             0..=24 => self.random.below(COUNTERS as u64) as usize,
             25..=44 => COUNTERS + self.random.below(TEXTS as u64) as usize,
             45..=59 => PAIR,
             60..=84 => FIRST_LIST + self.random.below(LISTS as u64) as usize,
-            _ => hot + self.random.below(COLD as u64) as usize,
-        }
+            _ => hot,
+        };
+        let may = |object: &usize| *object < hot && self.may_ask_for(*object, round);
+        // The next one that this client may ask for, else a cold one.
+        (drawn..hot).chain(0..drawn).find(may).filter(|_| drawn < hot).unwrap_or_else(|| self.cold())
+    }
+
+    /// Whether this client asks for a hot object in this round. Only some do: the more clients meet at one object, the longer takes the search for an order,
+    /// and it grows much faster than they do.
+    fn may_ask_for(&self, object: usize, round: u64) -> bool {
+        let mixed = Random::from_seed(round << 32 | (object as u64) << 16 | self.client).below(100);
+        mixed < ASKING_PERCENT
+    }
+
+    fn cold(&mut self) -> usize {
+        self.targets.len() - COLD + self.random.below(COLD as u64) as usize
     }
 
     fn key(&mut self, object: usize) -> String {
@@ -169,15 +211,12 @@ impl Workload {
         self.targets[object].keys[number].clone()
     }
 
-    /// Three to five keys of texts, counters and cold keys, each once.
-    fn places(&mut self) -> Vec<Place> {
-        let hot = self.targets.len() - COLD;
+    /// Two to four keys of texts, counters and cold keys, each once.
+    fn places(&mut self, round: u64) -> Vec<Place> {
         let mut objects = Vec::new();
-        for _ in 0..3 + self.random.below(3) {
-            let object = match self.random.below(4) {
-                0 => hot + self.random.below(COLD as u64) as usize,
-                _ => self.random.below((COUNTERS + TEXTS) as u64) as usize,
-            };
+        for _ in 0..2 + self.random.below(3) {
+            let hot = self.random.below((COUNTERS + TEXTS) as u64) as usize;
+            let object = if self.may_ask_for(hot, round) { hot } else { self.cold() };
             if !objects.contains(&object) {
                 objects.push(object);
             }
@@ -204,8 +243,8 @@ impl Workload {
         Request::Presence(PAIR, keys)
     }
 
-    fn several(&mut self) -> Request {
-        let object = self.object();
+    fn several(&mut self, round: u64) -> Request {
+        let object = self.object(round);
         let count = 2 + self.random.below(3);
         let lines = (0..count).map(|_| self.command(object)).collect();
         Request::Several(object, lines, self.unit())
@@ -350,6 +389,11 @@ impl Workload {
 /// Whether the round's flushes empty all databases. Then there are no transactions for the search for cycles, whose lists must only grow.
 pub fn flushes_all(round: u64) -> bool {
     round % 4 == 3
+}
+
+/// Whether the round begins with a storm.
+pub fn is_stormy(round: u64) -> bool {
+    round % 2 == 1
 }
 
 fn growing(round: u64, number: u64) -> String {
