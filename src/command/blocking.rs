@@ -21,6 +21,7 @@ use crate::resp::{Protocol, Reply};
 use crate::txn::{Interest, KeyId, Otherwise, Transaction, Wait};
 use crate::types::{StringEncoding, View};
 use rustc_apfloat::{Float, Round, Status};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// First byte of the internal database's keys that hold a blocked client's state; the client's id follows.
@@ -92,14 +93,8 @@ impl Request {
     }
 
     /// Its keys, each once.
-    fn keys(&self) -> Vec<&[u8]> {
-        let mut keys: Vec<&[u8]> = Vec::new();
-        for word in &self.words[self.keys.clone()] {
-            if !keys.contains(&word.as_slice()) {
-                keys.push(word);
-            }
-        }
-        keys
+    fn keys(&self) -> BTreeSet<&[u8]> {
+        self.words[self.keys.clone()].iter().map(Vec::as_slice).collect()
     }
 }
 

@@ -22,6 +22,7 @@ use crate::store::Worker;
 use crate::sync::planted;
 use crate::txn::{Events, Interest, RuntimeLimits, Scratch, Transaction};
 use smallvec::SmallVec;
+use std::collections::BTreeSet;
 
 /// One queued command, looked up.
 struct Step<'a> {
@@ -238,13 +239,9 @@ fn prefetch(tx: &mut Transaction<'_>, steps: &[Step<'_>]) {
 pub fn watch(context: &mut Context<'_>, keys: &[&[u8]]) {
     let client = context.session.client.id;
     let database = context.session.database();
-    let is_known = |key: &[u8]| context.session.watched.iter().any(|one| one.database == database && *one.key == *key);
-    let mut new: Vec<&[u8]> = Vec::new();
-    for key in keys {
-        if !is_known(key) && !new.contains(key) {
-            new.push(key);
-        }
-    }
+    let here = context.session.watched.iter().filter(|one| one.database == database);
+    let known: BTreeSet<&[u8]> = here.map(|one| &*one.key).collect();
+    let new: BTreeSet<&[u8]> = keys.iter().copied().filter(|key| !known.contains(key)).collect();
     let limits = RuntimeLimits::from(&context.server.settings);
     let mut tx = Transaction::new(context.worker, context.scratch, database, limits);
     let watched = tx.run(|tx| {
