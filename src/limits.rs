@@ -150,6 +150,9 @@ pub const OUTPUT_POOL_BYTES: usize = 256 * 1024 * 1024;
 /// Time between two looks of a client that is read from no more at whether its share of the pool has grown, in milliseconds.
 pub const OUTPUT_SHARE_CHECK_INTERVAL_MS: u64 = 250;
 
+/// Locks that the keys are divided over while key events are published; a set of them is kept as bits of a word.
+pub const EVENT_STRIPES: usize = pick(64, 2);
+
 /// Messages that may wait for one subscriber, and output that waits with them, in bytes, where `client-output-buffer-limit` sets no limit or a
 /// larger one.
 pub const OUTBOX_BYTES_MAX: u64 = 1 << 30;

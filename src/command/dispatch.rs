@@ -393,9 +393,10 @@ fn note_last_command(context: &Context<'_>, command: &Command) {
 /// Publishes what the commands run so far have done to keys, and which keys they found expired; tells the clients that track keys.
 #[inline]
 pub(super) fn publish_events(server: &Server, worker: &Worker, client: &ClientInfo, tx: &mut Transaction<'_>) {
-    let (expired, events, written) = (worker.take_expired(), tx.take_events(), tx.take_written());
-    if expired.is_some() || events.is_some() || written.is_some() {
-        server.tell_of_commit(client.worker, Some(client.id), [expired, events], written);
+    tx.publish_events(|events| server.publish_events(client.worker, events.iter()));
+    let (expired, written) = (worker.take_expired(), tx.take_written());
+    if expired.is_some() || written.is_some() {
+        server.tell_of_changes(client.worker, Some(client.id), expired, written);
     }
 }
 

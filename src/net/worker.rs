@@ -166,7 +166,7 @@ async fn keep_house(worker: Rc<Worker>) {
         loop {
             let more = worker.store.tick();
             if let Some(expired) = worker.store.take_expired() {
-                worker.server.tell_of_commit(worker.index, None, [Some(expired), None], None);
+                worker.server.tell_of_changes(worker.index, None, Some(expired), None);
             }
             if !more {
                 break;

@@ -30,7 +30,7 @@ use crate::limits::BACKGROUND_WORKERS_MAX;
 use crate::pubsub::{Hub, Monitors, OutboxLimits};
 use crate::store::{Store, StoreOptions, StoreStatistics};
 use crate::sync::{Arc, AtomicU64};
-use crate::txn::{Event, EventClass, Events};
+use crate::txn::{Event, EventClass, EventOrder, Events};
 
 /// The state that all workers of one server share.
 pub struct Server {
@@ -143,29 +143,27 @@ impl Server {
         published.receivers
     }
 
-    /// After a commit: publishes its events (first those of keys found expired), and tells the clients that track keys of those that were written
-    /// or have expired. `writer` is the client that did it.
+    /// After a commit, or the end of keys whose deadline has passed: publishes the events of the latter that wait, and tells the clients that
+    /// track keys of all of them. `writer` is the client that wrote.
     #[cold]
-    pub fn tell_of_commit(
+    pub fn tell_of_changes(
         &self,
         worker: usize,
         writer: Option<u64>,
-        [expired, events]: [Option<Events>; 2],
+        expired: Option<Events>,
         written: Option<Events>,
     ) {
-        let wanted = EventClass::wanted(self.settings.notify_keyspace_events.get());
-        if let Some(expired) = expired.as_ref().filter(|_| wanted.meets(EventClass::EXPIRED)) {
-            self.publish_events(worker, expired.iter());
+        if let Some(expired) = &expired {
+            let stripe = |event: Event<'_>| EventOrder::stripe(self.store.hash(event.key));
+            let stripes = expired.iter().map(stripe).fold(0, |set, stripe| set | stripe);
+            for mut waiting in self.store.event_order().lock(stripes) {
+                self.publish_events(worker, waiting.iter());
+                waiting.clear();
+            }
         }
-        if let Some(events) = &events {
-            self.publish_events(worker, events.iter());
-        }
-        let changed = |keys: &Option<Events>| {
-            keys.iter().flat_map(|keys| keys.iter().map(|event| event.key.to_vec())).collect::<Vec<_>>()
-        };
-        for (writer, keys) in [(None, changed(&expired)), (writer, changed(&written))] {
-            if !keys.is_empty() {
-                self.tell_of_writes(worker, writer, keys.iter().map(Vec::as_slice));
+        for (writer, keys) in [(None, expired), (writer, written)] {
+            if let Some(keys) = keys {
+                self.tell_of_writes(worker, writer, keys.iter().map(|event| event.key));
             }
         }
     }

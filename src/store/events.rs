@@ -1,4 +1,52 @@
 //! Key events: what an attempt's commands did to keys, told to subscribers once after the commit.
+//!
+//! # Order
+//!
+//! Two workers that write a key one after the other must not publish the other way round (rule 28). So an attempt that has recorded events takes
+//! the locks of its keys' stripes before it commits and gives them back when they are published. No attempt waits for anything else with such a
+//! lock in its hands: it takes them in one order, and a commit never waits. Whoever finds a key expired holds the lock of its stripe while it puts
+//! the tombstone in place, and leaves the event with the lock, for whoever publishes of this stripe next. None of this happens while nobody
+//! wants events.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crossbeam_utils::CachePadded;
+
+use crate::limits::EVENT_STRIPES;
+
+/// A set of stripes fits the bits of a word.
+const _: () = assert!(EVENT_STRIPES <= 64);
+
+/// The locks that keep the events of a key in the order of its commits, and what waits to be published behind each.
+#[derive(Debug)]
+pub struct EventOrder {
+    stripes: Box<[CachePadded<Mutex<Events>>]>,
+}
+
+impl Default for EventOrder {
+    fn default() -> Self {
+        Self { stripes: (0..EVENT_STRIPES).map(|_| CachePadded::default()).collect() }
+    }
+}
+
+impl EventOrder {
+    /// The stripe of a key with this hash, as the one bit of a set.
+    #[inline]
+    pub fn stripe(hash: u64) -> u64 {
+        1 << (hash % EVENT_STRIPES as u64)
+    }
+
+    /// Locks a set of stripes, always in the same order; gives what waits to be published behind each.
+    pub fn lock(&self, stripes: u64) -> impl Iterator<Item = MutexGuard<'_, Events>> {
+        let chosen = move |(index, _): &(usize, _)| stripes & 1 << index != 0;
+        // Nothing that holds the lock can panic half way through a change of the list.
+        self.stripes
+            .iter()
+            .enumerate()
+            .filter(chosen)
+            .map(|(_, stripe)| stripe.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
 
 /// The classes of events, and how they are published, as bits of `notify-keyspace-events`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -28,6 +28,7 @@ use crate::epoch::Collector;
 use crate::limits::WORKER_SLOTS;
 use crate::sync::{Arc, AtomicBool, AtomicPtr, AtomicU64, CachePadded, Ordering, OwnedCounter};
 use ahash::RandomState;
+use events::EventOrder;
 use expiry::DeadlineTicks;
 use garbage::{DropQueue, Meter};
 use gate::Gate;
@@ -173,6 +174,7 @@ pub struct Store {
     next_table_id: AtomicU64,
     active_expiry: AtomicBool,
     records_writes: AtomicBool,
+    event_order: EventOrder,
     workers: Box<[CachePadded<WorkerSlot>]>,
     drop_queue: Arc<DropQueue>,
     /// Dropped last of all: what was retired is freed with it.
@@ -201,6 +203,7 @@ impl Store {
             next_table_id: AtomicU64::new(tables as u64),
             active_expiry: AtomicBool::new(true),
             records_writes: AtomicBool::new(false),
+            event_order: EventOrder::default(),
             workers: (0..workers).map(|_| CachePadded::default()).collect(),
             drop_queue: Arc::default(),
             collector: Collector::new(),
@@ -247,6 +250,11 @@ impl Store {
     pub fn record_writes(&self, on: bool) {
         // Relaxed: the gate orders it before the sections to come.
         self.records_writes.store(on, Ordering::Relaxed);
+    }
+
+    /// What keeps the events of a key in the order of its commits.
+    pub fn event_order(&self) -> &EventOrder {
+        &self.event_order
     }
 
     /// Whether each commit records the keys that it writes.

@@ -5,7 +5,7 @@
 //! clock at the section's beginning.
 
 use super::entry::Entry;
-use super::events::Events;
+use super::events::{EventOrder, Events};
 use super::expiry::{self, DeadlineIndex};
 use super::garbage::{Garbage, Retired};
 use super::reaper::{Mourned, Reaper};
@@ -110,17 +110,20 @@ impl Worker {
         self.wants_expired.set(wanted);
     }
 
-    /// Takes the events of the keys that were deleted because their deadline had passed; `None` for none.
+    /// Takes the keys that were deleted because their deadline had passed; `None` for none. Their events, if those are wanted, wait in the
+    /// store's order.
     #[inline]
     pub fn take_expired(&self) -> Option<Events> {
         let mut expired = self.expired.borrow_mut();
         if expired.is_empty() { None } else { Some(std::mem::take(&mut expired)) }
     }
 
-    fn note_expired(&self, table: &Table, entry: &Entry, pin: Pin<'_>) {
+    fn note_expired(&self, table: &Table, entry: &Entry, ordered: Option<&mut Events>, pin: Pin<'_>) {
         let is_it = |database: &usize| std::ptr::eq(self.store.table(*database, pin), table);
         if let Some(database) = (0..self.store.databases()).find(is_it) {
-            self.expired.borrow_mut().add("expired", database, entry.key());
+            for events in [Some(&mut *self.expired.borrow_mut()), ordered].into_iter().flatten() {
+                events.add("expired", database, entry.key());
+            }
         }
     }
 
@@ -438,15 +441,19 @@ impl Worker {
         tombstone.stamp(stamp);
         let tombstone = tombstone.publish();
         let new = Word::root(tombstone, true).keeping(settled).queued();
+        let stripe = if self.wants_expired.get() { EventOrder::stripe(entry.hash) } else { 0 };
+        // Held until the event waits with the lock, so that it stands before the events of later commits.
+        let mut ordered = self.store.event_order().lock(stripe).next();
         if entry.compare_exchange(word, new).is_err() {
             // SAFETY: published to nobody: the CAS failed.
             drop(unsafe { NewRoot::take_back(tombstone) });
             return Ok(());
         }
         self.statistics().expired_keys.add(1);
-        if self.wants_expired.get() || self.store.records_writes() {
-            self.note_expired(table, entry, pin);
+        if ordered.is_some() || self.store.records_writes() {
+            self.note_expired(table, entry, ordered.as_deref_mut(), pin);
         }
+        drop(ordered);
         self.after_delete(table, entry, word, stamp, pin);
         table.count_change(self.index, true, false, true, false);
         pin.retire(Retired::Root(NonNull::from(root)));

@@ -10,7 +10,7 @@ mod limits;
 mod tests;
 mod transaction;
 
-pub use crate::store::events::{Event, EventClass, Events};
+pub use crate::store::events::{Event, EventClass, EventOrder, Events};
 pub use interest::Interest;
 pub use limits::RuntimeLimits;
 pub use transaction::{KeyId, Lost, Otherwise, Scratch, Transaction, Wait};

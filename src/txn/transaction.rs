@@ -9,14 +9,16 @@ use crate::clock::Moment;
 use crate::limits::LOST_ATTEMPTS_BEFORE_ELDER;
 use crate::store::claim::Record;
 use crate::store::entry::Entry;
-use crate::store::events::{EventClass, Events};
+use crate::store::events::{EventClass, EventOrder, Events};
 use crate::store::table::Table;
 use crate::store::word::{State, Word};
 use crate::store::worker::ElderHolds;
 use crate::store::{Pin, Section, Worker};
 use crate::sync::planted;
 use crate::types::{Attempt, NewRoot, Root};
+use smallvec::SmallVec;
 use std::ptr::NonNull;
+use std::sync::MutexGuard;
 
 /// A key opened by this attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,6 +108,8 @@ pub struct Scratch {
     pub(super) abandoned: Vec<NewRoot>,
     pub(super) order: Vec<u32>,
     events: Events,
+    /// The stripes of the events' keys.
+    event_stripes: u64,
     /// The keys that were written, while somebody wants to know of them.
     written: Events,
     /// Whether somebody wants to hear of one of the opened keys.
@@ -140,6 +144,8 @@ pub struct Transaction<'w> {
     now: Moment,
     /// Something that the attempt has read is not true any more: it is void.
     pub(super) lost: bool,
+    /// The locks of the events' stripes, from before the commit until the events are published.
+    ordered: SmallVec<[MutexGuard<'w, Events>; 2]>,
 }
 
 /// Something that the attempt has read has changed: it is void and will be run again.
@@ -164,6 +170,7 @@ impl<'w> Transaction<'w> {
             wait: None,
             now,
             lost: false,
+            ordered: SmallVec::new(),
         }
     }
 
@@ -182,19 +189,33 @@ impl<'w> Transaction<'w> {
             if self.section.worker().store().records_writes() {
                 self.record_writes();
             }
+            if !self.scratch.events.is_empty() {
+                self.order_events();
+            }
             match self.commit() {
                 Outcome::Committed => {
                     self.finish();
                     return result;
                 }
-                outcome => self.prepare_retry(outcome, &mut lost),
+                outcome => {
+                    self.ordered.clear();
+                    self.prepare_retry(outcome, &mut lost);
+                }
             }
         }
+    }
+
+    /// Takes the locks that keep the attempt's events behind those of earlier commits and before those of later ones.
+    #[cold]
+    fn order_events(&mut self) {
+        let store = self.section.worker().store();
+        self.ordered.extend(store.event_order().lock(self.scratch.event_stripes));
     }
 
     #[inline]
     fn begin(&mut self) {
         self.now = self.section.now();
+        self.ordered.clear();
         let attempt = self.section.worker().next_attempt();
         self.scratch.attempt.begin(attempt);
     }
@@ -249,6 +270,7 @@ impl<'w> Transaction<'w> {
         self.release_elder_claims();
         self.elder_holds = false;
         self.scratch.events.clear();
+        self.scratch.event_stripes = 0;
         self.scratch.written.clear();
         self.lost = false;
         self.clear();
@@ -711,11 +733,30 @@ impl<'w> Transaction<'w> {
         let (from, length) = opened.key;
         let bytes = &scratch.keys[from as usize..][..length as usize];
         scratch.events.add(name, opened.database.into(), bytes);
+        scratch.event_stripes |= EventOrder::stripe(opened.hash);
     }
 
-    /// Takes the events that the commands run so far have recorded; `None` for none.
+    /// After a commit: gives its events to `publish`, behind those of earlier commits that wait. Until then, events of later commits on these keys
+    /// wait too.
+    #[inline]
+    pub fn publish_events(&mut self, mut publish: impl FnMut(&Events)) {
+        if self.ordered.is_empty() && self.scratch.events.is_empty() {
+            return;
+        }
+        for waiting in self.ordered.iter_mut().filter(|waiting| !waiting.is_empty()) {
+            publish(waiting);
+            waiting.clear();
+        }
+        publish(&self.scratch.events);
+        self.scratch.events.clear();
+        self.scratch.event_stripes = 0;
+        self.ordered.clear();
+    }
+
+    /// Takes the events that the commands run so far have recorded, to be published without the order of other commits'; `None` for none.
     #[inline]
     pub fn take_events(&mut self) -> Option<Events> {
+        self.scratch.event_stripes = 0;
         if self.scratch.events.is_empty() { None } else { Some(std::mem::take(&mut self.scratch.events)) }
     }
 

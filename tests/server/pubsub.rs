@@ -230,3 +230,47 @@ fn subscribers_can_be_killed_as_a_class() {
     assert_eq!(other.run("CLIENT KILL TYPE pubsub"), Value::Integer(1));
     assert_eq!(subscriber.rest(), b"");
 }
+
+#[test]
+fn events_of_a_key_come_in_the_order_of_its_commits() {
+    const ROUNDS: usize = 100;
+    const BATCH: usize = 200;
+    let server = TestServer::start("threads 2\nnotify-keyspace-events Kg$xE");
+    let mut subscriber = server.connect();
+    subscriber.run("SUBSCRIBE __keyspace@0__:k stop");
+    subscriber.read();
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            for lines in [&["SET k v NX", "SET k v NX PX 1"][..], &["DEL k", "GET k"]] {
+                let server = &server;
+                scope.spawn(move || {
+                    let words = |number: usize| lines[number % lines.len()].split(' ').collect::<Vec<_>>();
+                    let batch: Vec<u8> = (0..BATCH).flat_map(|number| request(&words(number))).collect();
+                    let mut client = server.connect();
+                    for _ in 0..ROUNDS {
+                        client.send_bytes(&batch);
+                        (0..BATCH).for_each(|_| drop(client.read()));
+                    }
+                });
+            }
+        }
+    });
+    server.connect().run("PUBLISH stop now");
+    let mut exists = false;
+    let mut seen = 0;
+    loop {
+        let message = subscriber.read().texts();
+        if message[1] == "stop" {
+            break;
+        }
+        seen += 1;
+        let expected = match message[2].as_str() {
+            "set" => !std::mem::replace(&mut exists, true),
+            "del" | "expired" => std::mem::replace(&mut exists, false),
+            "expire" => exists,
+            other => panic!("an unknown event: {other}"),
+        };
+        assert!(expected, "event {seen}, {}, came out of order", message[2]);
+    }
+    assert!(seen > 100, "too few events: {seen}");
+}
