@@ -137,6 +137,17 @@ impl Connection {
                 Ending::AfterReplies => return Ok(Poll::Pending),
                 Ending::None => {}
             }
+            // Also to one whose command waits.
+            if flushed.is_ready() && !self.session.messages.is_empty() {
+                if delivered {
+                    // Others first. What woke this task is over, so it wakes itself.
+                    context.waker().wake_by_ref();
+                    return Ok(Poll::Pending);
+                }
+                delivered = true;
+                self.deliver(context)?;
+                continue;
+            }
             if let Some(until) = self.session.paused_until.take() {
                 let sleep = || Box::pin(tokio::time::sleep_until(until.into()));
                 let is_over = self.wait_clock.get_or_insert_with(sleep).as_mut().poll(context).is_ready();
@@ -161,16 +172,6 @@ impl Connection {
                 continue;
             }
             self.share_check = None;
-            if flushed.is_ready() && !self.session.messages.is_empty() {
-                if delivered {
-                    // Others first. What woke this task is over, so it wakes itself.
-                    context.waker().wake_by_ref();
-                    return Ok(Poll::Pending);
-                }
-                delivered = true;
-                self.deliver(context)?;
-                continue;
-            }
             if self.has_commands {
                 self.run_own(context)?;
             } else if self.read(context)?.is_pending() {

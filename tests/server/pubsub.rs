@@ -123,6 +123,20 @@ fn a_publisher_hears_itself_after_the_reply_and_before_the_next() {
 }
 
 #[test]
+fn one_whose_command_waits_is_told_at_once() {
+    let server = TestServer::start("threads 2");
+    let (mut client, mut other) = (server.connect(), server.connect());
+    client.run("HELLO 3");
+    client.run("SUBSCRIBE a");
+    client.send(&["BLPOP", "k", "0"]);
+    wait_until("it waits", || other.run("INFO clients").text().contains("blocked_clients:1\r\n"));
+    assert_eq!(other.run("PUBLISH a x"), Value::Integer(1));
+    assert_eq!(client.read(), push(&["message", "a", "x"]));
+    other.run("RPUSH k v");
+    assert_eq!(client.read(), push(&["k", "v"]));
+}
+
+#[test]
 fn messages_come_though_replies_are_not_wanted() {
     let server = TestServer::start("");
     let mut client = server.connect();
