@@ -25,7 +25,7 @@ pub mod string;
 pub mod transaction;
 
 #[cfg(feature = "server")]
-mod tracking;
+pub mod tracking;
 
 #[cfg(test)]
 mod testing;
