@@ -538,5 +538,6 @@ impl Drop for Connection {
             server.monitors.remove(&client.outbox);
         }
         server.clients.remove(self.session.client.id);
+        self.session.messages.close();
     }
 }
