@@ -26,6 +26,9 @@ pub mod command;
 
 pub mod pubsub;
 
+#[cfg(feature = "server")]
+pub mod script;
+
 // The server around it.
 pub mod config;
 #[cfg(feature = "server")]

@@ -189,3 +189,27 @@ pub const HOUSEKEEPING_INTERVAL_MS: u64 = 100;
 
 /// Changes of the addresses to listen on that may wait for the worker that accepts.
 pub const LISTENER_CHANGES_MAX: usize = 8;
+
+/// Memory of one worker's Lua state, and of one script's result, in bytes. A script that wants more fails.
+pub const SCRIPT_MEMORY_BYTES_MAX: usize = pick(1024 * 1024 * 1024, 16 * 1024 * 1024);
+
+/// Memory of a Lua state beyond which all garbage is collected, and what scripts compiled to is forgotten, when a script has ended, in bytes.
+pub const SCRIPT_IDLE_BYTES_MAX: usize = pick(16 * 1024 * 1024, 1024 * 1024);
+
+/// Stack of a worker's thread, in bytes: Lua lets tables nest some thousand levels deep, in results and in JSON. Only what is used takes memory.
+pub const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;
+
+/// Scripts that one worker keeps compiled.
+pub const COMPILED_SCRIPTS_MAX: usize = pick(1024, 2);
+
+/// Scripts that are known only because EVAL has brought them; the oldest is forgotten for another (as in Redis 7.4).
+pub const EVALUATED_SCRIPTS_MAX: usize = pick(500, 4);
+
+/// Instructions of a script between two looks at whether it is to end.
+pub const SCRIPT_INSTRUCTIONS_PER_BREATH: i32 = pick(10_000, 10) as i32;
+
+/// Commands of a script between two looks at whether it is to end.
+pub const SCRIPT_CALLS_PER_BREATH: u32 = pick(100, 2) as u32;
+
+/// Keys of a script's transaction that are looked up again per such look.
+pub const SCRIPT_KEYS_PER_BREATH: usize = pick(64, 1);

@@ -32,3 +32,33 @@ impl Random {
         ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
     }
 }
+
+/// The numbers of C's `lrand48` and `srand48`, which scripts may expect to be the same on every server.
+#[derive(Debug, Clone, Copy)]
+pub struct Drand48(u64);
+
+impl Drand48 {
+    const MASK: u64 = (1 << 48) - 1;
+
+    /// The sequence of this seed.
+    pub fn new(seed: u32) -> Self {
+        Self(u64::from(seed) << 16 | 0x330e)
+    }
+
+    /// The next 31 bits.
+    pub fn next_u31(&mut self) -> u32 {
+        self.0 = (self.0.wrapping_mul(0x5_deec_e66d) + 0xb) & Self::MASK;
+        (self.0 >> 17) as u32
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drand48_gives_the_numbers_of_the_c_library() {
+        let mut numbers = Drand48::new(0);
+        assert_eq!([(); 3].map(|()| numbers.next_u31()), [366_850_414, 1_610_402_240, 206_956_554]);
+    }
+}

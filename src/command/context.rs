@@ -21,6 +21,8 @@ pub struct Context<'a> {
     pub scratch: &'a mut crate::txn::Scratch,
     /// Whether the command may wait: not within EXEC.
     pub may_wait: bool,
+    /// This thread's Lua state, made when it is first wanted.
+    pub engine: &'a mut Option<crate::script::Engine>,
     /// The client that sent the command.
     pub session: &'a mut Session,
 }

@@ -13,7 +13,7 @@ use super::blocking;
 use super::context::Context;
 use super::dispatch::{publish_events, show_to_monitors};
 use super::error::{CommandError, CommandResult};
-use super::family::tracking::tracked_keys;
+use super::scripting::{Outcome, Plan, Scripting};
 use super::spec::{Flags, Handler};
 use super::table::Command;
 use crate::resp::Reply;
@@ -22,7 +22,6 @@ use crate::session::{Queue, Watched};
 use crate::store::Worker;
 use crate::sync::planted;
 use crate::txn::{Events, Interest, RuntimeLimits, Scratch, Transaction};
-use bytes::Bytes;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -30,25 +29,34 @@ use std::collections::BTreeSet;
 struct Step<'a> {
     command: &'a Command,
     args: Args<'a>,
+    /// What it runs, if it runs a script.
+    script: Option<Result<Plan, CommandError>>,
     /// The code of the error that it ended with, in the attempt made last.
     error: Option<&'static str>,
 }
 
 impl Step<'_> {
+    /// Whether it is a step of the attempt: about data, or a script.
     fn is_data(&self) -> bool {
-        matches!(self.command.row.handler, Handler::Data(_))
+        matches!(self.command.row.handler, Handler::Data(_) | Handler::Script(_))
     }
 
-    /// Runs a data command within an attempt.
-    fn run(&mut self, tx: &mut Transaction<'_>, reply: &mut Reply) {
-        let Handler::Data(handler) = self.command.row.handler else { return };
+    /// Runs a data command or a script within an attempt.
+    fn run(&mut self, tx: &mut Transaction<'_>, scripting: &mut Option<Scripting<'_>>, reply: &mut Reply) -> Outcome {
         let mark = reply.mark();
         self.error = None;
-        if let Err(error) = handler(tx, &self.args, reply) {
+        let result = match (self.command.row.handler, &self.script, scripting) {
+            (Handler::Data(handler), ..) => handler(tx, &self.args, reply).map(|()| Outcome::Done),
+            (_, Some(Ok(plan)), Some(scripting)) => scripting.step(plan, tx, &self.args, reply),
+            (_, Some(Err(error)), _) => Err(error.clone()),
+            _ => return Outcome::Done,
+        };
+        result.unwrap_or_else(|error| {
             reply.rewind(mark);
             reply.error(&error);
             self.error = Some(error.code);
-        }
+            Outcome::Done
+        })
     }
 }
 
@@ -72,7 +80,11 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
     let mut steps = Vec::with_capacity(queue.len());
     for args in queue.commands(&arguments) {
         let command = context.table.resolve(&args)?;
-        steps.push(Step { command, args, error: None });
+        let script = match command.row.handler {
+            Handler::Script(planner) => Some(planner(context, &args)),
+            _ => None,
+        };
+        steps.push(Step { command, args, script, error: None });
     }
     if server.memory_is_full() && steps.iter().any(|step| step.command.row.flags.has(Flags::DENYOOM)) {
         return Err(CommandError::with_code(
@@ -83,8 +95,12 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
     let limits = RuntimeLimits::from(&server.settings);
     let worker = context.session.client.worker;
     let mut timer = server.statistics.begin_batch(worker, server.settings.latency_tracking.get());
+    let mut scripting = match steps.iter().any(|step| step.script.is_some()) {
+        true => Some(Scripting::begin(context)?),
+        false => None,
+    };
     if steps.iter().any(|step| step.command.row.whole_keyspace) || planted("exec_separate_commits") {
-        return run_alone(context, &mut steps, watched, limits, &mut timer, reply);
+        return run_alone(context, &mut steps, scripting, watched, limits, &mut timer, reply);
     }
     let database = context.session.database();
     let mark = reply.mark();
@@ -93,19 +109,14 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
     let mut pieces: Vec<Reply> = Vec::new();
     // How many events come before each command that runs after the commit.
     let mut events_before: Vec<usize> = Vec::new();
-    let tracked: Vec<Bytes> = match context.session.is_tracking {
-        true => {
-            steps.iter().flat_map(|step| tracked_keys(&server, context.session, step.command, &step.args)).collect()
-        }
-        false => Vec::new(),
-    };
-    server.remember_reads(worker, context.session.client.id, &tracked);
     let mut tx = Transaction::new(context.worker, context.scratch, database, limits);
+    let mut outcome = Outcome::Done;
     let unchanged = tx.run(|tx| {
         reply.rewind(mark);
         pieces.clear();
         events_before.clear();
         tx.select(database);
+        outcome = Outcome::Done;
         if !watched.iter().all(|watched| is_unchanged(tx, watched)) {
             return false;
         }
@@ -113,16 +124,20 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
         reply.array(steps.len());
         for step in &mut steps {
             if is_plain {
-                step.run(tx, reply);
+                outcome = step.run(tx, &mut scripting, reply);
             } else if step.is_data() {
                 let mut piece = Reply::new(reply.protocol());
-                step.run(tx, &mut piece);
+                outcome = step.run(tx, &mut scripting, &mut piece);
                 pieces.push(piece);
             } else {
                 events_before.push(tx.event_count());
                 if let Some(database) = selects(step, tx.databases()) {
                     tx.select(database);
                 }
+            }
+            if outcome != Outcome::Done {
+                // The attempt has been abandoned with all that the steps before did.
+                return true;
             }
         }
         if tx.has_hooked() && !planted("wakeup_lost") {
@@ -131,11 +146,20 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
         true
     });
     server.clients.wake(&tx.take_wakes());
-    // Before it tells of its own writes, which take readers off the table.
-    server.confirm_reads(worker, context.session.client.id, &tracked);
     let events = if is_plain { None } else { tx.take_events() };
     publish_events(&server, context.worker, &context.session.client, &mut tx);
     drop(tx);
+    if outcome == Outcome::WantsGate {
+        reply.rewind(mark);
+        return run_alone(context, &mut steps, scripting, watched, limits, &mut timer, reply);
+    }
+    if let Some(scripting) = scripting {
+        scripting.end(context);
+    }
+    if outcome == Outcome::Killed {
+        reply.rewind(mark);
+        return Err(CommandError::with_code("EXECABORT", "Transaction discarded because of: a script was killed."));
+    }
     if !unchanged {
         reply.null_array();
         return Ok(());
@@ -166,6 +190,7 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
 fn run_alone(
     context: &mut Context<'_>,
     steps: &mut [Step<'_>],
+    mut scripting: Option<Scripting<'_>>,
     watched: &[Watched],
     limits: RuntimeLimits,
     timer: &mut BatchTimer<'_>,
@@ -176,18 +201,23 @@ fn run_alone(
     let unchanged = tx.run(|tx| watched.iter().all(|watched| is_unchanged(tx, watched)));
     drop(tx);
     if !unchanged {
+        if let Some(scripting) = scripting {
+            scripting.end(context);
+        }
         reply.null_array();
         return Ok(());
     }
     reply.array(steps.len());
     for step in steps {
         timer.command_starts(step.command.index, step.command.is_quick);
-        if step.is_data() {
+        if let (Some(Ok(plan)), Some(scripting)) = (&step.script, &mut scripting) {
+            scripting.run_alone(plan, context, &step.args, reply);
+        } else if step.is_data() {
             let mark = reply.mark();
             let mut tx = Transaction::new(context.worker, context.scratch, context.session.database(), limits);
             tx.run(|tx| {
                 reply.rewind(mark);
-                step.run(tx, reply);
+                step.run(tx, &mut None, reply);
             });
             publish_events(context.server, context.worker, &context.session.client, &mut tx);
         } else {
@@ -197,6 +227,9 @@ fn run_alone(
         count(step, timer);
     }
     context.serve_all_waiting(limits);
+    if let Some(scripting) = scripting {
+        scripting.end(context);
+    }
     Ok(())
 }
 

@@ -19,6 +19,8 @@ pub mod float_text;
 pub mod help;
 pub mod keys;
 pub mod lookup;
+#[cfg(feature = "server")]
+pub mod scripting;
 pub mod spec;
 pub mod string_value;
 pub mod table;

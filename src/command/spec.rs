@@ -19,6 +19,9 @@ pub enum Handler {
     /// A command about the client or the server; runs once.
     #[cfg(feature = "server")]
     Server(fn(&mut crate::command::Context<'_>, &Args<'_>, &mut Reply) -> CommandResult),
+    /// A command that runs a script, whose commands are steps of one transaction. The function only finds out what is to be run.
+    #[cfg(feature = "server")]
+    Script(crate::command::scripting::Planner),
     /// A container: the subcommand's own row is run.
     Container,
 }
@@ -91,6 +94,8 @@ bit_set! {
         ALLOW_BUSY = 17, "allow_busy";
         /// Touches keys of any type in module sense; kept for its name only.
         NO_ASYNC_LOADING = 18, "no_async_loading";
+        /// May be called without any key, though it can have some.
+        NO_MANDATORY_KEYS = 19, "no_mandatory_keys";
     }
 }
 

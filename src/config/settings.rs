@@ -174,7 +174,7 @@ pub struct Settings {
     pub lfu_decay_time: Live<u32>,
     // Values.
     pub list_max_listpack_size: Live<i32>,
-    pub tracking_table_max_keys: Live<u64>,
+    pub busy_reply_threshold_ms: Live<i64>,
     // Observation.
     pub latency_tracking: Live<bool>,
     pub slowlog_log_slower_than_us: Live<i64>,

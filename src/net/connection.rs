@@ -366,7 +366,7 @@ impl Connection {
     fn run(&mut self, context: &mut Context<'_>, input: &mut [u8]) -> Result<usize, Closed> {
         let worker = self.worker.clone();
         let mut scratch = worker.scratch();
-        let Scratch { batch, reply, transactions } = &mut *scratch;
+        let Scratch { batch, reply, transactions, engine } = &mut *scratch;
         // A turn that ended early may have left something behind.
         reply.clear();
         let server = worker.server();
@@ -388,6 +388,7 @@ impl Connection {
                 worker: worker.store(),
                 scratch: transactions,
                 may_wait: true,
+                engine,
                 session: &mut self.session,
             };
             let executed = dispatch::execute_batch(&mut commands, input, batch, reply);
@@ -538,6 +539,5 @@ impl Drop for Connection {
             server.monitors.remove(&client.outbox);
         }
         server.clients.remove(self.session.client.id);
-        self.session.messages.close();
     }
 }

@@ -85,7 +85,12 @@ pub fn serve(
             drop(stop);
             result
         };
-        threads.push(thread::Builder::new().name(format!("worker-{index}")).spawn(body)?);
+        threads.push(
+            thread::Builder::new()
+                .name(format!("worker-{index}"))
+                .stack_size(limits::WORKER_STACK_BYTES)
+                .spawn(body)?,
+        );
     }
     let panicked = |_| Err(io::Error::other("a worker panicked"));
     threads.into_iter().map(|thread| thread.join().unwrap_or_else(panicked)).fold(Ok(()), io::Result::and)

@@ -41,6 +41,8 @@ pub struct Scratch {
     pub reply: Reply,
     /// Memory for transactions.
     pub transactions: txn::Scratch,
+    /// The thread's Lua state, made when it is first wanted.
+    pub engine: Option<crate::script::Engine>,
 }
 
 /// How many connections each worker serves.

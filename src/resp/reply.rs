@@ -314,6 +314,42 @@ impl Reply {
         self.buffer.extend_from_slice(text);
     }
 
+    /// A floating-point number: `,1.5`, or a bulk string in RESP2.
+    pub fn double(&mut self, number: f64) {
+        let mut digits = ryu::Buffer::new();
+        let text = match number {
+            _ if number.is_nan() => "nan",
+            f64::INFINITY => "inf",
+            f64::NEG_INFINITY => "-inf",
+            _ => digits.format_finite(number),
+        };
+        let text = text.strip_suffix(".0").unwrap_or(text);
+        if !self.is_resp3() {
+            return self.bulk(text.as_bytes());
+        }
+        self.buffer.push(b',');
+        self.buffer.extend_from_slice(text.as_bytes());
+        self.buffer.extend_from_slice(b"\r\n");
+    }
+
+    /// An integer of any size in decimal: `(123`, or a bulk string in RESP2. Must hold no line break.
+    pub fn big_number(&mut self, digits: &str) {
+        if !self.is_resp3() {
+            return self.bulk(digits.as_bytes());
+        }
+        self.buffer.push(b'(');
+        self.buffer.extend_from_slice(digits.as_bytes());
+        self.buffer.extend_from_slice(b"\r\n");
+    }
+
+    /// Copies payloads by reference to where they belong, so that [`buffer`](Self::buffer) is the whole reply.
+    pub fn join(&mut self) {
+        if !self.segments.is_empty() {
+            self.buffer = self.to_vec();
+            self.segments.clear();
+        }
+    }
+
     /// A text with its format (`txt`, `mkd`); a bulk string in RESP2.
     pub fn verbatim(&mut self, format: &str, text: &[u8]) {
         debug_assert_eq!(format.len(), 3);

@@ -8,6 +8,7 @@ pub mod clients;
 pub mod logging;
 mod pause;
 pub mod process;
+pub mod running;
 pub mod shutdown;
 pub mod statistics;
 pub mod tick;
@@ -16,11 +17,13 @@ pub mod tracking;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
+use running::Running;
+
 pub use clients::{ClientInfo, Clients};
 pub use pause::{Pause, Paused};
 pub use shutdown::{Shutdown, ShutdownRequest};
 pub use statistics::Statistics;
-pub use tracking::{Mode, ReadMode, Trackers, Tracking};
+pub use tracking::{Trackers, Tracking};
 
 use bytes::Bytes;
 
@@ -28,6 +31,7 @@ use crate::command::table::Table;
 use crate::config::{ClientClass, Settings};
 use crate::limits::BACKGROUND_WORKERS_MAX;
 use crate::pubsub::{Hub, Monitors, OutboxLimits};
+use crate::script::Scripts;
 use crate::store::{Store, StoreOptions, StoreStatistics};
 use crate::sync::{Arc, AtomicU64};
 use crate::txn::{Event, EventClass, EventOrder, Events};
@@ -52,6 +56,10 @@ pub struct Server {
     pub pause: Pause,
     /// Counters, one slot per worker.
     pub statistics: Statistics,
+    /// The scripts that EVALSHA can name.
+    pub scripts: Scripts,
+    /// The scripts that run now.
+    pub running: Running,
     /// How much happens per second.
     pub rates: tick::Rates,
     /// The request to stop, which every worker awaits.
@@ -88,6 +96,8 @@ impl Server {
             trackers: Trackers::default(),
             pause: Pause::default(),
             statistics: Statistics::new(workers, commands),
+            scripts: Scripts::default(),
+            running: Running::new(workers),
             rates: tick::Rates::default(),
             shutdown: Shutdown::default(),
             run_id: random_hexadecimal_40(),

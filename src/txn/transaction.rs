@@ -280,6 +280,22 @@ impl<'w> Transaction<'w> {
         self.scratch.attempt.fail();
     }
 
+    /// Forgets all that this attempt has read and wants to write; what it does from here on begins anew.
+    pub fn abandon(&mut self) {
+        self.undo();
+    }
+
+    /// Whether the attempt cannot commit any more, so that what it sees means nothing.
+    #[inline]
+    pub fn is_void(&self) -> bool {
+        self.elder_holds || self.lost
+    }
+
+    /// How many keys the attempt has opened.
+    pub fn opened_count(&self) -> usize {
+        self.scratch.opened.len()
+    }
+
     /// Makes the transaction to come the elder, if there is none. Models and tests call it; a server's transactions become elders by losing.
     pub fn become_elder(&mut self) -> bool {
         let taken = self.elder.is_none() && self.section.worker().take_elder();

@@ -12,6 +12,7 @@ mod exceptions;
 mod lines;
 mod pubsub;
 mod run;
+mod scripts;
 mod special;
 mod values;
 

@@ -12,6 +12,7 @@ mod limits;
 mod monitor;
 mod names;
 mod pubsub;
+mod scripting;
 mod start;
 mod tracking;
 mod transactions;

@@ -11,6 +11,7 @@ const LAYERS: &[&[&str]] = &[
     // The data commands, and replies: the top of the core.
     &["resp", "command"],
     &["pubsub"],
+    &["script"],
     &["server", "session", "config"],
     // The commands about clients and the server, and what they are given.
     &[
@@ -23,8 +24,10 @@ const LAYERS: &[&[&str]] = &[
         "command/family/debug",
         "command/family/info",
         "command/family/pubsub",
+        "command/family/scripting",
         "command/family/server",
         "command/family/tracking",
+        "command/scripting",
         "command/family/transaction",
     ],
     &["net"],

@@ -19,13 +19,15 @@ pub mod lolwut;
 #[cfg(feature = "server")]
 pub mod pubsub;
 #[cfg(feature = "server")]
+pub mod scripting;
+#[cfg(feature = "server")]
 pub mod server;
 pub mod string;
 #[cfg(feature = "server")]
 pub mod transaction;
 
 #[cfg(feature = "server")]
-pub mod tracking;
+mod tracking;
 
 #[cfg(test)]
 mod testing;
@@ -52,6 +54,8 @@ pub static FAMILIES: &[&[Row]] = &[
     lolwut::ROWS,
     #[cfg(feature = "server")]
     pubsub::ROWS,
+    #[cfg(feature = "server")]
+    scripting::ROWS,
     #[cfg(feature = "server")]
     server::ROWS,
     string::ROWS,
