@@ -31,6 +31,8 @@ pub enum Unit {
     Command,
     /// MULTI and EXEC.
     Exec,
+    /// The same with a line that the server refuses, so that nothing is done.
+    Refused,
     /// A Lua script that declares no keys.
     Script,
 }
@@ -147,6 +149,7 @@ impl Request {
         match self {
             Self::Several(_, lines, Unit::Exec) => lines.len() + 2,
             Self::Transaction(parts, Unit::Exec) => parts.len() + 2,
+            Self::Transaction(parts, Unit::Refused) => parts.len() + 3,
             Self::Exchange(..) => 3,
             _ => 1,
         }
@@ -162,6 +165,10 @@ impl Unit {
                 lines.push(words("EXEC"));
                 lines
             }
+            Self::Refused => {
+                lines.push(words("NOSUCHCOMMAND"));
+                Self::Exec.lines(lines)
+            }
             Self::Script => {
                 let mut script = vec![b"EVAL".to_vec(), SCRIPT.as_bytes().to_vec(), b"0".to_vec()];
                 for line in lines {
@@ -175,6 +182,13 @@ impl Unit {
 }
 
 impl Part {
+    /// The key.
+    pub fn key(&self) -> &str {
+        match self {
+            Self::Append(key, _) | Self::List(key) | Self::Write(key, _) | Self::Read(key) => key,
+        }
+    }
+
     fn line(&self) -> Words {
         words(&match self {
             Self::Append(key, value) => format!("RPUSH {key} {value}"),

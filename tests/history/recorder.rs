@@ -5,7 +5,9 @@
 
 use crate::operation::{Part, Record, Request, Unit, words};
 use crate::peer::{Client as Socket, Peer, Value, encode};
-use crate::workload::{Known, Target, Workload, flushes_all, growing_lists, is_stormy, registers, targets};
+use crate::workload::{
+    BALLAST, Known, Target, Workload, ballast, flushes_all, growing_lists, is_stormy, registers, targets,
+};
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
 
@@ -68,8 +70,9 @@ impl<'s> Client<'s> {
     pub fn work(&mut self, round: u64, all: &Barrier) -> Vec<Record> {
         all.wait();
         if is_stormy(round) {
-            let requests = self.workload.storm();
-            self.ask(0, requests);
+            for requests in self.workload.storm(round) {
+                self.ask(0, requests);
+            }
         }
         while self.records.len() < REQUESTS {
             if let Some((object, key, value)) = self.workload.exchange() {
@@ -90,6 +93,7 @@ impl<'s> Client<'s> {
                 self.give_up(connection, requests);
                 continue;
             }
+            self.watch(connection, &requests[0]);
             self.ask(connection, requests);
         }
         if let Some((request, called, since)) = self.waiting.take() {
@@ -116,6 +120,15 @@ impl<'s> Client<'s> {
 
     fn now(&self) -> u64 {
         self.began.elapsed().as_nanos() as u64
+    }
+
+    /// Before some transactions: watches a key that others write often, so that some are refused.
+    fn watch(&mut self, connection: usize, request: &Request) {
+        if let Request::Transaction(parts, Unit::Exec) = request
+            && self.workload.once_in(3)
+        {
+            self.connections[connection].socket.call(&words(&format!("WATCH {}", parts[0].key())));
+        }
     }
 
     /// Sends the requests in one piece and reads their replies.
@@ -226,9 +239,10 @@ impl<'s> Client<'s> {
         }
     }
 
-    /// Empties both databases, by commands of several kinds.
+    /// Empties both databases, by commands of several kinds, and makes the ballast that the next round may need.
     pub fn empty(&mut self, round: u64) {
-        let keys: Vec<String> = targets().iter().flat_map(|target| target.keys.clone()).collect();
+        let keys: Vec<String> =
+            targets().iter().flat_map(|target| target.keys.clone()).chain([BALLAST.to_owned()]).collect();
         let line = match round % 4 {
             0 => "FLUSHALL".to_owned(),
             1 => format!("UNLINK {}", keys.join(" ")),
@@ -237,6 +251,9 @@ impl<'s> Client<'s> {
         self.connections[0].socket.call(&words(&line));
         let old: Vec<String> = [growing_lists(round), registers(round)].concat();
         self.connections[1].socket.call(&words(&format!("DEL {}", old.join(" "))));
+        if let Some(line) = ballast(round + 1) {
+            self.connections[0].socket.call(&line);
+        }
     }
 }
 

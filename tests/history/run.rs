@@ -7,7 +7,7 @@ use crate::operation::{Record, Request};
 use crate::peer::{Peer, Value};
 use crate::recorder::{Client, information, known};
 use crate::transactions::{End, Transaction};
-use crate::workload::{Target, targets};
+use crate::workload::{Known, Target, targets};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::sync::Barrier;
@@ -43,6 +43,9 @@ struct Counts {
     unanswered: u64,
     transactions: u64,
     aborted: u64,
+    /// Exchanges of a watched key's value: made, and refused because somebody changed it.
+    exchanged: u64,
+    refused: u64,
     /// Clients that waited for an element: served and not.
     served: u64,
     timed_out: u64,
@@ -100,7 +103,7 @@ fn what_clients_see_has_one_order() {
     let mut socket = server.connect();
     let moved = INTERFERENCE.map(|(section, name)| (name, information(&mut socket, section, name)));
     println!("{}", counts.report(&moved, known));
-    counts.require(&moved, threads.parse().expect("a number of threads"), seconds >= LONG_SECONDS);
+    counts.require(&moved, known, threads.parse().expect("a number of threads"), seconds >= LONG_SECONDS);
 }
 
 /// Judges the records of a round.
@@ -165,6 +168,9 @@ impl Counts {
             if let (Request::Take { .. }, Some(reply)) = (&record.request, &record.reply) {
                 *if reply.elements().is_empty() { &mut self.timed_out } else { &mut self.served } += 1;
             }
+            if let (Request::Exchange(..), Some(reply)) = (&record.request, &record.reply) {
+                *if reply.elements().is_empty() { &mut self.refused } else { &mut self.exchanged } += 1;
+            }
             if let Request::Command(object, _) = &record.request {
                 let target = &targets[*object];
                 if target.is_hot() {
@@ -174,13 +180,15 @@ impl Counts {
         }
     }
 
-    fn report(&self, moved: &[(&str, u64)], known: impl std::fmt::Debug) -> String {
+    fn report(&self, moved: &[(&str, u64)], known: Known) -> String {
         let Self {
             rounds,
             operations,
             unanswered,
             transactions,
             aborted,
+            exchanged,
+            refused,
             served,
             timed_out,
             largest_object,
@@ -189,7 +197,7 @@ impl Counts {
         } = self;
         let mut text = format!(
             "{rounds} rounds, {operations} requests ({unanswered} not waited for), {transactions} transactions ({aborted} aborted), \
-             {served} waits served and {timed_out} in vain, at most {largest_object} operations on an object, {} ms of judging; {known:?}",
+             {exchanged} exchanges ({refused} refused), {served} waits served and {timed_out} in vain, at most {largest_object} operations on an object, {} ms of judging; {known:?}",
             judging.as_millis()
         );
         for (keys, (operations, overlapping, workers)) in hot {
@@ -208,13 +216,17 @@ impl Counts {
     }
 
     /// Fails where too little has happened to prove anything.
-    fn require(&self, moved: &[(&str, u64)], threads: usize, is_long: bool) {
+    fn require(&self, moved: &[(&str, u64)], known: Known, threads: usize, is_long: bool) {
         assert!(self.rounds > 0 && self.transactions > 0 && !self.hot.is_empty(), "nothing was recorded");
         for (keys, (operations, overlapping, workers)) in &self.hot {
             assert!(100 * overlapping >= OVERLAP_PERCENT * operations, "too little overlap on {keys}");
             assert_eq!(workers.len(), threads, "not every worker served {keys}");
         }
-        let still: Vec<_> = moved.iter().filter(|(_, count)| *count == 0).collect();
+        let by_clients = [("aborted", self.aborted), ("exchanged", self.exchanged), ("refused", self.refused)];
+        let waits = [("served", self.served), ("timed_out", self.timed_out)];
+        let moved =
+            || moved.iter().chain(by_clients.iter().filter(|_| known.exec)).chain(waits.iter().filter(|_| known.take));
+        let still: Vec<_> = moved().filter(|(_, count)| *count == 0).collect();
         assert!(!is_long || still.is_empty(), "never happened: {still:?}");
     }
 }

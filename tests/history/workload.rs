@@ -25,10 +25,24 @@ const ASKING_PERCENT: u64 = 40;
 const TIMEOUTS_MS: u64 = 40;
 /// Time-outs of clients that begin to wait before a round does.
 const LONG_TIMEOUTS_MS: u64 = 2_000;
-/// Commands of a client in a storm. Their answers leave little choice of order, so that the search takes many.
-const STORM: usize = 60;
 /// Times to live, in milliseconds.
 const SPANS_MS: u64 = 30;
+/// Commands of a client in a storm. Their answers leave little choice of order, so that the search takes many.
+const STORM: usize = 60;
+/// One storm in so many rounds is heavy: writers go on for longer, so that a long transaction loses until it is the elder.
+const HEAVY_ROUNDS: u64 = 16;
+/// Batches of a writer, one after the other, in a heavy storm.
+const HEAVY_BATCHES: usize = 300;
+/// Commands in each.
+const HEAVY_LENGTH: usize = 2;
+/// Long transactions of a client in a heavy storm.
+const HEAVY_UNITS: usize = 6;
+/// Times that a long transaction in a heavy storm looks through the ballast: some milliseconds in all, so that it meets writers even on a busy machine.
+const HEAVY_LOOKS: usize = 30;
+/// A long list that nobody changes: looking through it takes about as long as some hundred other commands.
+pub const BALLAST: &str = "ballast";
+/// Its elements.
+const BALLAST_LENGTH: usize = 30_000;
 
 /// What a key is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,24 +156,29 @@ impl Workload {
 
     /// What meets most often when all begin with it at once: many writes of one key, transactions that are long enough to lose to them again and again,
     /// a value that goes to and fro between two keys, and long looks at both.
-    pub fn storm(&mut self) -> Vec<Request> {
+    pub fn storm(&mut self, round: u64) -> Vec<Vec<Request>> {
+        let is_heavy = round % HEAVY_ROUNDS == 1;
+        let (batches, length) = if is_heavy { (HEAVY_BATCHES, HEAVY_LENGTH) } else { (1, STORM) };
         let key = &self.targets[0].keys[0];
         let increment = words(&format!("INCR {key}"));
         match self.client % 8 {
-            0 | 4 if self.known.exec || self.known.script => {
-                let mut lines = vec![words(&format!("GET {key}")); STORM];
+            0 if self.known.exec || self.known.script => {
+                // In the judge's eyes the ballast is not there; then too there is no such element.
+                let long_look = words(&format!("LPOS {BALLAST} none"));
+                let mut lines = vec![words(&format!("GET {key}"))];
+                lines.extend(vec![long_look; if is_heavy { HEAVY_LOOKS } else { 0 }]);
                 lines.push(increment);
-                vec![Request::Several(0, lines, self.unit())]
+                vec![vec![Request::Several(0, lines, self.unit())]; if is_heavy { HEAVY_UNITS } else { 1 }]
             }
             1 => {
                 let value = self.value();
                 let [one, other] = [0, 1].map(|at| self.targets[PAIR].keys[at].clone());
                 let renames = [format!("RENAME {one} {other}"), format!("RENAME {other} {one}")];
                 let lines = [format!("SET {one} {value}")].into_iter().chain(renames.into_iter().cycle());
-                lines.take(STORM).map(|line| Request::Command(PAIR, words(&line))).collect()
+                vec![lines.take(STORM).map(|line| Request::Command(PAIR, words(&line))).collect()]
             }
-            2 | 6 => (0..STORM / 6).map(|_| self.presence()).collect(),
-            _ => vec![Request::Command(0, increment); STORM],
+            2 | 6 => vec![(0..STORM / 6).map(|_| self.presence()).collect()],
+            _ => vec![vec![Request::Command(0, increment); length]; batches],
         }
     }
 
@@ -350,7 +369,8 @@ impl Workload {
         if (self.known.exec || self.known.script) && self.once_in(2) {
             let count = 2 + self.random.below(4);
             let parts = (0..count).map(|_| self.part(round)).collect();
-            return Request::Transaction(parts, self.unit());
+            let unit = if self.known.exec && self.once_in(30) { Unit::Refused } else { self.unit() };
+            return Request::Transaction(parts, unit);
         }
         let parts = match self.random.below(10) {
             0..=2 => {
@@ -394,6 +414,12 @@ pub fn flushes_all(round: u64) -> bool {
 /// Whether the round begins with a storm.
 pub fn is_stormy(round: u64) -> bool {
     round % 2 == 1
+}
+
+/// What makes the ballast, for a round that begins with a heavy storm.
+pub fn ballast(round: u64) -> Option<Words> {
+    let elements = || (0..BALLAST_LENGTH).map(|number| number.to_string().into_bytes());
+    (round % HEAVY_ROUNDS == 1).then(|| words(&format!("RPUSH {BALLAST}")).into_iter().chain(elements()).collect())
 }
 
 fn growing(round: u64, number: u64) -> String {
