@@ -119,13 +119,20 @@ impl Object {
                 calls
             }
             Request::Presence(of, keys) if *of == object => vec![whole(&words(&format!("EXISTS {}", keys.join(" "))))],
-            Request::Flush(_) => vec![(words(&format!("DEL {}", self.keys.join(" "))), None)],
-            Request::Several(of, lines, _) if *of == object => match reply {
-                // Nothing was done.
-                Some(Value::NullArray | Value::Error(_)) => Vec::new(),
-                Some(reply) => lines.iter().cloned().zip(reply.elements().iter().map(|one| Some(resp2(one)))).collect(),
-                None => lines.iter().map(|line| (line.clone(), None)).collect(),
-            },
+            Request::Flush(_) => vec![(self.deletion(), None)],
+            Request::Several(of, lines, _) => {
+                let answers = match reply {
+                    // Nothing was done.
+                    Some(Value::NullArray | Value::Error(_)) => Vec::new(),
+                    Some(reply) => reply.elements().iter().map(|one| Some(resp2(one))).collect(),
+                    None => vec![None; lines.len()],
+                };
+                let means = |(line, answer): (&Words, Option<Vec<u8>>)| match line[0].as_slice() {
+                    b"FLUSHDB" => Some((self.deletion(), None)),
+                    _ => (*of == object).then(|| (line.clone(), answer)),
+                };
+                lines.iter().zip(answers).filter_map(means).collect()
+            }
             Request::Exchange(of, key, read, value) if *of == object => match reply {
                 Some(Value::NullArray) => Vec::new(),
                 _ => {
@@ -150,6 +157,11 @@ impl Object {
             self.spans.push((record.client, record.called, record.returned.unwrap_or(record.called)));
             self.push(index, record, What::Calls(record.called, calls), record.called);
         }
+    }
+
+    /// What a flush means for this object.
+    fn deletion(&self) -> Words {
+        words(&format!("DEL {}", self.keys.join(" ")))
     }
 
     /// The command as the model is to run it: a number in the place of a deadline, and a step that deletes the key.

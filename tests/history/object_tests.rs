@@ -129,6 +129,17 @@ fn a_unit_happens_at_once_or_not_at_all() {
 }
 
 #[test]
+fn a_flush_within_a_unit_meets_all_objects() {
+    let unit = |object| Request::Several(object, vec![words("INCR x"), words("FLUSHDB")], Unit::Exec);
+    let done = || Some(Value::Array(vec![Value::Integer(1), ok()]));
+    let set = || (1, 2, command("SET k v"), Some(ok()));
+    let get = |reply| (7, 8, command("GET k"), Some(reply));
+    assert!(sound(vec![set(), (3, 4, unit(1), done()), get(Value::NullBulk)]));
+    assert!(!sound(vec![set(), (3, 4, unit(1), done()), get(bulk("v"))]));
+    assert!(sound(vec![set(), (3, 4, unit(1), Some(Value::NullArray)), get(bulk("v"))]));
+}
+
+#[test]
 fn an_exchange_sees_what_it_read() {
     let exchange = |reply| (5, 9, Request::Exchange(0, "k".into(), Some(b"v".to_vec()), "w".into()), Some(reply));
     let set = |called, value: &str| (called, called + 1, command(&format!("SET k {value}")), Some(ok()));

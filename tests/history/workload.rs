@@ -265,7 +265,10 @@ impl Workload {
     fn several(&mut self, round: u64) -> Request {
         let object = self.object(round);
         let count = 2 + self.random.below(3);
-        let lines = (0..count).map(|_| self.command(object)).collect();
+        let mut lines: Vec<Words> = (0..count).map(|_| self.command(object)).collect();
+        if self.once_in(60) {
+            lines[1] = words("FLUSHDB");
+        }
         Request::Several(object, lines, self.unit())
     }
 
