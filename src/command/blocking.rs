@@ -31,6 +31,9 @@ const WAITING: u8 = b'w';
 const SERVED: u8 = b's';
 const GIVEN_UP: u8 = b'g';
 
+/// The longest time-out: added to the present time, until the year 2109, it is still a time in 63 bits.
+const TIMEOUT_MS_MAX: i128 = (i64::MAX - (1 << 42)) as i128;
+
 /// A client that blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Waiter {
@@ -202,17 +205,28 @@ pub fn answer_otherwise(otherwise: Otherwise, reply: &mut Reply) {
 
 /// The time-out of a blocking command, in milliseconds: a number of seconds, rounded up; `None`, for ever, where it is zero.
 pub fn timeout_ms(text: &[u8]) -> Result<Option<u64>, CommandError> {
-    let seconds = float_text::parse(text).filter(|seconds| seconds.is_finite());
+    let seconds = float_text::parse(text).filter(|seconds| !seconds.is_nan());
     let seconds = seconds.ok_or(CommandError::err("timeout is not a float or out of range"))?;
-    if seconds.is_negative() && !seconds.is_zero() {
-        return Err(CommandError::err("timeout is negative"));
-    }
     let thousand = LongDouble::from_u128(1000).value;
-    let milliseconds = (seconds * thousand).value.to_u128_r(64, Round::TowardPositive, &mut false);
-    // Added to the present time it must still be a time.
-    match u64::try_from(milliseconds.value).ok().filter(|_| !milliseconds.status.contains(Status::INVALID_OP)) {
-        Some(0) => Ok(None),
-        Some(milliseconds) if milliseconds < u64::MAX / 4 => Ok(Some(milliseconds)),
+    let milliseconds = (seconds * thousand).value.to_i128_r(64, Round::TowardPositive, &mut false);
+    let is_number = !milliseconds.status.contains(Status::INVALID_OP);
+    // What is no whole number of 64 bits may be negative all the same.
+    let milliseconds = if is_number {
+        milliseconds.value
+    } else if seconds.is_negative() {
+        -1
+    } else {
+        i128::MAX
+    };
+    checked_timeout_ms(milliseconds)
+}
+
+/// A time-out given in milliseconds, checked as all are; `None`, for ever, where it is zero.
+pub fn checked_timeout_ms(milliseconds: i128) -> Result<Option<u64>, CommandError> {
+    match milliseconds {
+        ..0 => Err(CommandError::err("timeout is negative")),
+        0 => Ok(None),
+        1..=TIMEOUT_MS_MAX => Ok(Some(milliseconds as u64)),
         _ => Err(CommandError::err("timeout is out of range")),
     }
 }

@@ -13,6 +13,7 @@ use super::args::Args;
 use super::blocking::{self, Waiter};
 use super::context::Context;
 use super::error::{CommandError, CommandResult};
+use super::exec;
 use super::scripting;
 use super::spec::{DataHandler, Flags, Handler};
 use super::table::Command;
@@ -182,6 +183,7 @@ impl<'i> Slice<'_, 'i, '_> {
         let waiter = Waiter { client: context.session.client.id, protocol: context.session.protocol() };
         tx.allow_waiting(true);
         let mut wait = None;
+        let mut is_wanted = true;
         let mut ran = 0;
         while ran < prepared.len() && wait.is_none() && reply.len() < limits::REPLY_BYTES_PAUSE {
             let group = match context.session.replies {
@@ -229,7 +231,8 @@ impl<'i> Slice<'_, 'i, '_> {
                 }
                 self.timer.command_done();
             }
-            if context.session.replies != ReplyMode::On {
+            is_wanted = context.session.replies == ReplyMode::On;
+            if !is_wanted {
                 withhold(&mut context.session.replies, mark, reply);
             }
             context.server.clients.wake(&tx.take_wakes());
@@ -246,11 +249,9 @@ impl<'i> Slice<'_, 'i, '_> {
         }
         drop(tx);
         if let Some(wait) = wait {
-            context.session.block(&wait);
+            context.session.block(&wait, is_wanted);
         }
-        if let Some(command) = prepared[..ran].last().and_then(|one| one.command) {
-            note_last_command(context, command);
-        }
+        note_last_command(context, prepared[..ran].last().and_then(|one| one.command));
         ran
     }
 
@@ -271,6 +272,8 @@ impl<'i> Slice<'_, 'i, '_> {
     fn run_other(&mut self, context: &mut Context<'_>, position: usize, command: Option<&Command>, reply: &mut Reply) {
         let mark = reply.mark();
         let args = self.arguments(position);
+        note_last_command(context, command.or_else(|| context.table.find_line(&args)));
+        let is_exec = args.is(0, "exec");
         let Some(command) = command else {
             let error = match context.table.resolve(&args) {
                 Err(error) => error,
@@ -287,11 +290,13 @@ impl<'i> Slice<'_, 'i, '_> {
             if let Some(command) = context.table.find_line(&args) {
                 self.timer.statistics().count_rejected(command.index);
             }
+            let error = abandon_exec(context, is_exec, error);
             return refuse(context, self.timer, error, mark, reply);
         };
         if !context.authenticated() && !command.row.flags.has(Flags::NO_AUTH) {
             self.timer.statistics().count_rejected(command.index);
-            return refuse(context, self.timer, CommandError::NOT_AUTHENTICATED, mark, reply);
+            let error = abandon_exec(context, is_exec, CommandError::NOT_AUTHENTICATED);
+            return refuse(context, self.timer, error, mark, reply);
         }
         if self.memory_is_full && needs_memory(command) {
             self.timer.statistics().count_rejected(command.index);
@@ -320,7 +325,6 @@ impl<'i> Slice<'_, 'i, '_> {
             }
             return withhold(&mut context.session.replies, mark, reply);
         }
-        note_last_command(context, command);
         self.timer.command_starts(command.index, command.is_quick);
         let args = self.arguments(position);
         let result = match command.row.handler {
@@ -363,6 +367,16 @@ fn finish(
     }
 }
 
+/// The error with which a command line is refused: where it is an EXEC, what was queued and watched is given up too, and the error says so.
+fn abandon_exec(context: &mut Context<'_>, is_exec: bool, error: CommandError) -> CommandError {
+    if !is_exec {
+        return error;
+    }
+    context.session.multi = None;
+    exec::unwatch_all(context);
+    exec::aborted_because(&error)
+}
+
 /// Answers a command that is not run. What EXEC would have run is then incomplete.
 #[cold]
 fn refuse(context: &mut Context<'_>, timer: &BatchTimer<'_>, error: CommandError, mark: Mark, reply: &mut Reply) {
@@ -387,9 +401,10 @@ fn withhold(replies: &mut ReplyMode, mark: Mark, reply: &mut Reply) {
     reply.withdraw(mark);
 }
 
-fn note_last_command(context: &Context<'_>, command: &Command) {
+fn note_last_command(context: &Context<'_>, command: Option<&Command>) {
+    let number = command.map_or(0, |command| command.index as u32 + 1);
     // Relaxed: a figure for CLIENT LIST.
-    context.session.client.last_command.store(command.index as u32 + 1, Ordering::Relaxed);
+    context.session.client.last_command.store(number, Ordering::Relaxed);
 }
 
 /// Publishes what the commands run so far have done to keys, and which keys they found expired; tells the clients that track keys.
@@ -471,7 +486,7 @@ fn only_for_subscribers(command: &Command) -> CommandError {
 fn is_paused(pause: Paused, command: Option<&Command>, queue: Option<&Queue>) -> bool {
     const EFFECTS: [Flags; 2] = [Flags::WRITE, Flags::MAY_REPLICATE];
     let writes = |command: &Command| {
-        let queued_writes = command.row.name == "exec" && queue.is_some_and(|queue| queue.has_writes);
+        let queued_writes = *command.full_name == *"exec" && queue.is_some_and(|queue| queue.has_writes);
         queued_writes || EFFECTS.into_iter().any(|flag| command.row.flags.has(flag))
     };
     pause.all || command.is_some_and(writes)
@@ -479,7 +494,7 @@ fn is_paused(pause: Paused, command: Option<&Command>, queue: Option<&Queue>) ->
 
 /// Whether the command runs at once though others are being queued.
 fn runs_within_multi(command: &Command) -> bool {
-    matches!(command.row.name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
+    matches!(&*command.full_name, "exec" | "discard" | "multi" | "watch" | "quit" | "reset")
 }
 
 fn needs_memory(command: &Command) -> bool {

@@ -13,10 +13,11 @@ use super::blocking;
 use super::context::Context;
 use super::dispatch::{publish_events, show_to_monitors};
 use super::error::{CommandError, CommandResult};
+use super::family::connection::protocol_after_hello;
 use super::scripting::{Outcome, Plan, Scripting};
 use super::spec::{Flags, Handler};
 use super::table::Command;
-use crate::resp::Reply;
+use crate::resp::{Protocol, Reply};
 use crate::server::statistics::BatchTimer;
 use crate::session::{Queue, Watched};
 use crate::store::Worker;
@@ -64,14 +65,21 @@ impl Step<'_> {
 pub fn exec(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply) -> CommandResult {
     let Some(queue) = context.session.multi.take() else { return Err(CommandError::err("EXEC without MULTI")) };
     let watched = std::mem::take(&mut context.session.watched);
-    context.session.note_transaction();
     let result = if queue.is_refused {
         Err(CommandError::with_code("EXECABORT", "Transaction discarded because of previous errors."))
     } else {
         run(context, &queue, &watched, reply)
     };
+    context.session.note_transaction();
     unwatch(context.worker, context.scratch, context.session.client.id, &watched);
     result
+}
+
+/// What EXEC answers when it cannot run because of another error.
+pub(super) fn aborted_because(error: &CommandError) -> CommandError {
+    let code = if error.code == "ERR" { String::new() } else { format!("{} ", error.code) };
+    let message = [b"Transaction discarded because of: ", code.as_bytes(), &error.message].concat();
+    CommandError { code: "EXECABORT", message: message.into() }
 }
 
 fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mut Reply) -> CommandResult {
@@ -87,10 +95,7 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
         steps.push(Step { command, args, script, error: None });
     }
     if server.memory_is_full() && steps.iter().any(|step| step.command.row.flags.has(Flags::DENYOOM)) {
-        return Err(CommandError::with_code(
-            "EXECABORT",
-            "Transaction discarded because of: command not allowed when used memory > 'maxmemory'.",
-        ));
+        return Err(aborted_because(&CommandError::OUT_OF_MEMORY));
     }
     let limits = RuntimeLimits::from(&server.settings);
     let worker = context.session.client.worker;
@@ -122,11 +127,12 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
         }
         prefetch(tx, &steps);
         reply.array(steps.len());
+        let mut protocol = reply.protocol();
         for step in &mut steps {
             if is_plain {
                 outcome = step.run(tx, &mut scripting, reply);
             } else if step.is_data() {
-                let mut piece = Reply::new(reply.protocol());
+                let mut piece = Reply::new(protocol);
                 outcome = step.run(tx, &mut scripting, &mut piece);
                 pieces.push(piece);
             } else {
@@ -134,6 +140,7 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
                 if let Some(database) = selects(step, tx.databases()) {
                     tx.select(database);
                 }
+                protocol = speaks(step).unwrap_or(protocol);
             }
             if outcome != Outcome::Done {
                 // The attempt has been abandoned with all that the steps before did.
@@ -219,6 +226,7 @@ fn run_alone(
                 reply.rewind(mark);
                 step.run(tx, &mut None, reply);
             });
+            context.server.clients.wake(&tx.take_wakes());
             publish_events(context.server, context.worker, &context.session.client, &mut tx);
         } else {
             run_server_step(context, step, reply);
@@ -265,8 +273,13 @@ fn count(step: &Step<'_>, timer: &mut BatchTimer<'_>) {
 
 /// The database that the step changes to, if it is a SELECT that will succeed: the commands behind it work there.
 fn selects(step: &Step<'_>, databases: usize) -> Option<usize> {
-    let number = (step.command.row.name == "select").then(|| step.args.integer(1).ok()).flatten()?;
+    let number = (*step.command.full_name == *"select").then(|| step.args.integer(1).ok()).flatten()?;
     usize::try_from(number).ok().filter(|database| *database < databases)
+}
+
+/// The protocol that the step changes to, if it is a HELLO that does: the replies behind it are written in that one.
+fn speaks(step: &Step<'_>) -> Option<Protocol> {
+    (*step.command.full_name == *"hello").then(|| protocol_after_hello(&step.args)).flatten()
 }
 
 /// Brings the steps' first keys nearer.
@@ -295,7 +308,7 @@ pub fn watch(context: &mut Context<'_>, keys: &[&[u8]]) {
             if was_absent {
                 tx.add_interest(id, Interest::Watching(client));
             }
-            Watched { database, key: (*key).into(), stamp: tx.seen_stamp(id), was_absent }
+            Watched { database, key: (*key).into(), stamp: tx.seen_stamp(id), was_absent, swaps: tx.swaps_of(database) }
         };
         new.iter().map(watch_one).collect::<Vec<_>>()
     });
@@ -306,7 +319,9 @@ pub fn watch(context: &mut Context<'_>, keys: &[&[u8]]) {
 
 fn is_unchanged(tx: &mut Transaction<'_>, watched: &Watched) -> bool {
     let id = tx.open_in(watched.database, &watched.key);
-    tx.seen_stamp(id) == watched.stamp
+    // A value that was swapped away and back again has its old stamp.
+    let moved = !watched.was_absent && tx.swaps_of(watched.database) != watched.swaps;
+    tx.seen_stamp(id) == watched.stamp && !moved
 }
 
 /// Forgets all keys that the session watches.

@@ -214,7 +214,7 @@ impl Connection {
         }
         self.session.unblock();
         self.wait_clock = None;
-        if self.session.replies == ReplyMode::On {
+        if blocked.is_wanted {
             self.send(context, reply)?;
         }
         Ok(Poll::Ready(()))

@@ -48,6 +48,8 @@ pub struct Blocked {
     pub deadline: Option<Instant>,
     /// What it answers then.
     pub otherwise: Otherwise,
+    /// Whether its reply is wanted.
+    pub is_wanted: bool,
 }
 
 /// What one client has chosen, and its state.
@@ -164,11 +166,11 @@ impl Session {
         self.ending == Ending::None && self.blocked.is_none() && self.paused_until.is_none()
     }
 
-    /// Notes that the client's command waits.
-    pub fn block(&mut self, wait: &Wait) {
+    /// Notes that the client's command waits, and whether its reply is wanted.
+    pub fn block(&mut self, wait: &Wait, is_wanted: bool) {
         let deadline =
             wait.timeout_ms.and_then(|timeout_ms| Instant::now().checked_add(Duration::from_millis(timeout_ms)));
-        self.blocked = Some(Blocked { deadline, otherwise: wait.otherwise });
+        self.blocked = Some(Blocked { deadline, otherwise: wait.otherwise, is_wanted });
         // Relaxed: a figure for CLIENT LIST and INFO, which orders nothing.
         self.client.is_blocked.store(true, Ordering::Relaxed);
     }

@@ -75,6 +75,8 @@ pub struct Watched {
     pub stamp: u64,
     /// Whether it had no value, so that the client's interest in it stands in the store.
     pub was_absent: bool,
+    /// How often its database had been exchanged for another.
+    pub swaps: u64,
 }
 
 #[cfg(test)]

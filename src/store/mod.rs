@@ -165,6 +165,8 @@ struct WorkerSlot {
 pub struct Store {
     /// Those that clients can select, then the internal one.
     tables: Box<[CachePadded<AtomicPtr<Table>>]>,
+    /// How often each database has been exchanged for another.
+    swaps: Box<[AtomicU64]>,
     hasher: RandomState,
     clock: Clock,
     deadline_ticks: DeadlineTicks,
@@ -195,6 +197,7 @@ impl Store {
             tables: (0..tables)
                 .map(|id| CachePadded::new(AtomicPtr::new(Box::into_raw(Box::new(Table::new(id as u64, workers))))))
                 .collect(),
+            swaps: (0..tables).map(|_| AtomicU64::new(0)).collect(),
             hasher,
             clock: options.clock,
             deadline_ticks: DeadlineTicks::since(base_ms),
@@ -213,6 +216,12 @@ impl Store {
     /// Number of databases that clients can select.
     pub fn databases(&self) -> usize {
         self.tables.len() - 1
+    }
+
+    /// How often a database has been exchanged for another. Does not change within a section.
+    pub fn swaps(&self, database: usize) -> u64 {
+        // Relaxed: changes under the gate only, whose opening publishes it to the sections that follow.
+        self.swaps[database].load(Ordering::Relaxed)
     }
 
     /// The number of the internal database, which clients cannot select: who waits for keys, and what they are to be told.

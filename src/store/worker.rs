@@ -241,6 +241,10 @@ impl Worker {
         self.store.tables[first].store(two, Ordering::Release);
         // Release: as above.
         self.store.tables[second].store(one, Ordering::Release);
+        for database in [first, second] {
+            // Relaxed: nobody else is in a section; opening the gate publishes it.
+            self.store.swaps[database].fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// Puts a new table in the place of each one that `choose` picks. The caller holds the gate.

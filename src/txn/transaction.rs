@@ -394,6 +394,11 @@ impl<'w> Transaction<'w> {
         self.database = database;
     }
 
+    /// How often a database has been exchanged for another.
+    pub fn swaps_of(&self, database: usize) -> u64 {
+        self.section.worker().store().swaps(database)
+    }
+
     /// Number of databases.
     pub fn databases(&self) -> usize {
         self.section.worker().store().databases()

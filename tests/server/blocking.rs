@@ -86,10 +86,14 @@ fn waits_end_by_time_by_command_and_by_disconnection() {
     for (request, error) in [
         ("BLPOP k -1", "-ERR timeout is negative"),
         ("BLPOP k x", "-ERR timeout is not a float or out of range"),
-        ("BLPOP k inf", "-ERR timeout is not a float or out of range"),
+        ("BLPOP k nan", "-ERR timeout is not a float or out of range"),
+        ("BLPOP k inf", "-ERR timeout is out of range"),
+        ("BLPOP k -inf", "-ERR timeout is negative"),
+        ("BLMPOP -1 0 k LEFT", "-ERR numkeys should be greater than 0"),
         ("BLPOP k 1e300", "-ERR timeout is out of range"),
         ("WAIT x 1", "-ERR value is not an integer or out of range"),
         ("WAIT 1 -1", "-ERR timeout is negative"),
+        ("WAIT 1 9223372036854775807", "-ERR timeout is out of range"),
         ("CLIENT UNBLOCK x", "-ERR value is not an integer or out of range"),
         ("CLIENT UNBLOCK 1 x", "-ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"),
         ("CLIENT PAUSE x", "-ERR timeout is not an integer or out of range"),
@@ -107,6 +111,18 @@ fn waits_end_by_time_by_command_and_by_disconnection() {
     wait_until("the client to wait", || server.blocked_clients() == 1);
     assert_eq!(other.ask(&format!("CLIENT UNBLOCK {id} ERROR")), ":1");
     assert_eq!(waiter.hear(), "-UNBLOCKED client unblocked via CLIENT UNBLOCK");
+    // It takes its turn within EXEC.
+    waiter.send(&["BLPOP", "k", "0"]);
+    wait_until("the client to wait", || server.blocked_clients() == 1);
+    for request in ["MULTI", &format!("CLIENT UNBLOCK {id}"), &format!("CLIENT UNBLOCK {id}"), "RPUSH k a", "DEL k"] {
+        other.ask(request);
+    }
+    assert_eq!(other.ask("EXEC"), "*4|:1|:0|:1|:1");
+    assert_eq!(waiter.hear(), "*-1");
+    // A reply that is not wanted does not come after a wait either.
+    waiter.send(&["CLIENT", "REPLY", "SKIP"]);
+    waiter.send(&["BLPOP", "k", "0.001"]);
+    assert_eq!(waiter.ask("PING"), "+PONG");
     // Who has gone takes nothing.
     waiter.send(&["BLPOP", "k", "0"]);
     wait_until("the client to wait", || server.blocked_clients() == 1);

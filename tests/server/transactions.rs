@@ -42,6 +42,13 @@ fn queued_commands_run_as_one_and_see_each_other() {
         ("DISCARD", "+OK"),
         ("MULTI", "+OK"),
         ("EXEC", "*0"),
+        ("MULTI", "+OK"),
+        ("EXEC x", "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command"),
+        ("EXEC", "-ERR EXEC without MULTI"),
+        // Not RESET, which would run at once.
+        ("MULTI", "+OK"),
+        ("CLUSTER RESET", "+QUEUED"),
+        ("EXEC", "*1|-ERR This instance has cluster support disabled"),
         // Made and gone within one unit, where there was nothing before and where something was deleted.
         ("MULTI", "+OK"),
         ("RPUSH gone x", "+QUEUED"),
@@ -75,11 +82,24 @@ fn queued_commands_run_as_one_and_see_each_other() {
         ("BLMOVE nothing else LEFT LEFT 0", "+QUEUED"),
         ("WAIT 1 0", "+QUEUED"),
         ("EXEC", "*3|*-1|$-1|:0"),
+        ("MULTI", "+OK"),
+        ("MONITOR", "+QUEUED"),
+        ("EXEC", "*1|-ERR MONITOR isn't allowed for DENY BLOCKING client"),
     ];
     for (request, expected) in conversation {
         assert_eq!(client.ask(request), expected, "{request}");
     }
-    client.ask("HELLO 3");
+    // Replies are written in the protocol of their place.
+    for request in ["MULTI", "GET nothing", "HELLO 3", "GET nothing"] {
+        client.ask(request);
+    }
+    let replies = client.ask("EXEC");
+    assert!(replies.starts_with("*3|$-1|%7|") && replies.ends_with("|_"), "{replies}");
+    for request in ["MULTI", "CLIENT INFO"] {
+        client.ask(request);
+    }
+    let told = client.ask("EXEC");
+    assert!(told.contains(" multi=1 ") && told.contains(" flags=x "), "{told}");
     client.ask("MULTI");
     assert_eq!(client.ask("RESET"), "+RESET");
     assert_eq!(client.ask("EXEC"), "-ERR EXEC without MULTI");
@@ -90,7 +110,7 @@ fn watched_keys_that_changed_keep_exec_from_running() {
     let server = TestServer::start("");
     let (mut client, mut other) = (server.connect(), server.connect());
     // Before WATCH; the other's commands between WATCH and EXEC; whether EXEC runs.
-    let cases: [(&str, &[&str], bool); 14] = [
+    let cases: [(&str, &[&str], bool); 16] = [
         ("SET k 1", &[], true),
         ("SET k 1", &["GET k", "SET l 1"], true),
         ("SET k 1", &["SET k 1"], false),
@@ -103,6 +123,8 @@ fn watched_keys_that_changed_keep_exec_from_running() {
         ("DEL k", &["FLUSHALL", "SET k 1", "DEL k"], false),
         ("SET k 1", &["SWAPDB 0 2"], false),
         ("DEL k", &["SWAPDB 0 3"], true),
+        ("SET k 1", &["SWAPDB 0 4", "SWAPDB 0 4"], false),
+        ("DEL k", &["SWAPDB 0 4", "SWAPDB 0 4"], true),
         ("DEL k", &["MULTI", "SET k 1", "DEL k", "EXEC"], false),
         ("DEL k", &["DEL k", "SETRANGE k 0 \"\""], true),
     ];

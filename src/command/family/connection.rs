@@ -245,7 +245,7 @@ pub static ROWS: &[Row] = &[
                 arity: -3,
                 flags: PAUSING,
                 categories: Categories::CONNECTION,
-                since: "2.9.50",
+                since: "3.0.0",
                 group: Group::Connection,
                 history: &[("6.2.0", "The mode, which may be WRITE.")],
                 arguments: &[
@@ -335,7 +335,7 @@ pub static ROWS: &[Row] = &[
             Row {
                 name: "unblock",
                 summary: "Ends the wait of another connection's command.",
-                handler: Handler::Server(client_unblock),
+                handler: Handler::Data(client_unblock),
                 arity: -3,
                 flags: PAUSING,
                 categories: Categories::CONNECTION,
@@ -345,7 +345,7 @@ pub static ROWS: &[Row] = &[
                 arguments: &[
                     Argument::integer("client-id"),
                     Argument::one_of(
-                        "timeout_error",
+                        "unblock-type",
                         &[Argument::word("timeout", "TIMEOUT"), Argument::word("error", "ERROR")],
                     )
                     .optional(),
@@ -488,7 +488,6 @@ pub static ROWS: &[Row] = &[
         summary: "Waits until replicas have the connection's writes.",
         handler: Handler::Server(wait),
         arity: 3,
-        flags: Flags::NOSCRIPT,
         categories: Categories::CONNECTION,
         tips: &["request_policy:all_shards", "response_policy:agg_min"],
         since: "3.0.0",
@@ -549,30 +548,49 @@ fn equal_in_constant_time(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && std::hint::black_box(difference) == 0
 }
 
-fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let protocol = match args.get(1) {
-        None => context.session.protocol(),
-        Some(_) => match args.integer(1) {
-            Ok(2) => Protocol::Resp2,
-            Ok(3) => Protocol::Resp3,
-            Ok(_) => return Err(CommandError::with_code("NOPROTO", "unsupported protocol version")),
-            Err(_) => return Err(CommandError::err("Protocol version is not an integer or out of range")),
-        },
-    };
-    let (mut credentials, mut name) = (None, None);
-    let mut at = 2;
-    while at < args.len() {
-        if args.is(at, "auth") && at + 2 < args.len() {
-            credentials = Some((args.at(at + 1), args.at(at + 2)));
-            at += 3;
-        } else if args.is(at, "setname") && at + 1 < args.len() {
-            check_name(args.at(at + 1), b"Client names")?;
-            name = Some(args.at(at + 1));
-            at += 2;
-        } else {
-            return Err(CommandError::quoting("Syntax error in HELLO option '", args.at(at), "'"));
+/// What a HELLO asks for.
+struct Hello<'a> {
+    protocol: Option<Protocol>,
+    /// User and password.
+    credentials: Option<(&'a [u8], &'a [u8])>,
+    name: Option<&'a [u8]>,
+}
+
+impl<'a> Hello<'a> {
+    fn parse(args: &Args<'a>) -> Result<Self, CommandError> {
+        let protocol = match args.get(1).map(|_| args.integer(1)) {
+            None => None,
+            Some(Ok(2)) => Some(Protocol::Resp2),
+            Some(Ok(3)) => Some(Protocol::Resp3),
+            Some(Ok(_)) => return Err(CommandError::with_code("NOPROTO", "unsupported protocol version")),
+            Some(Err(_)) => return Err(CommandError::err("Protocol version is not an integer or out of range")),
+        };
+        let mut hello = Self { protocol, credentials: None, name: None };
+        let mut at = 2;
+        while at < args.len() {
+            if args.is(at, "auth") && at + 2 < args.len() {
+                hello.credentials = Some((args.at(at + 1), args.at(at + 2)));
+                at += 3;
+            } else if args.is(at, "setname") && at + 1 < args.len() {
+                check_name(args.at(at + 1), b"Client names")?;
+                hello.name = Some(args.at(at + 1));
+                at += 2;
+            } else {
+                return Err(CommandError::quoting("Syntax error in HELLO option '", args.at(at), "'"));
+            }
         }
+        Ok(hello)
     }
+}
+
+/// The protocol that a HELLO changes to, as far as its arguments tell: whether a password in it is right is not known here, and taken for granted.
+pub(crate) fn protocol_after_hello(args: &Args<'_>) -> Option<Protocol> {
+    Hello::parse(args).ok().and_then(|hello| hello.protocol)
+}
+
+fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let Hello { protocol, credentials, name } = Hello::parse(args)?;
+    let protocol = protocol.unwrap_or_else(|| context.session.protocol());
     if let Some((user, password)) = credentials {
         authenticate(context, user, password)?;
     }
@@ -922,17 +940,17 @@ fn client_pause(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -
         4 if args.is(3, "all") => true,
         4 if args.is(3, "write") => false,
         4 => return Err(CommandError::err("CLIENT PAUSE mode must be WRITE or ALL")),
-        _ => return Err(CommandError::SYNTAX),
+        _ => return Err(too_many_arguments(args)),
     };
-    context.server.pause.begin(milliseconds(args, 2)?, all);
+    context.server.pause.begin(milliseconds(args, 2)?.unwrap_or(0), all);
     reply.ok();
     Ok(())
 }
 
-/// A time-out in whole milliseconds.
-fn milliseconds(args: &Args<'_>, index: usize) -> Result<u64, CommandError> {
+/// A time-out in whole milliseconds; `None` where it is zero.
+fn milliseconds(args: &Args<'_>, index: usize) -> Result<Option<u64>, CommandError> {
     let number = args.integer(index).map_err(|_| CommandError::err("timeout is not an integer or out of range"))?;
-    u64::try_from(number).map_err(|_| CommandError::err("timeout is negative"))
+    blocking::checked_timeout_ms(number.into())
 }
 
 fn client_unpause(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply) -> CommandResult {
@@ -942,24 +960,24 @@ fn client_unpause(context: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply) ->
     Ok(())
 }
 
-fn client_unblock(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+/// Who waits is data, so that this takes its turn within EXEC: before what is written behind it.
+fn client_unblock(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     const UNBLOCKED: &[u8] = b"-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n";
     let error = match args.len() {
         3 => &[],
         4 if args.is(3, "timeout") => &[],
         4 if args.is(3, "error") => UNBLOCKED,
         4 => return Err(CommandError::err("CLIENT UNBLOCK reason should be TIMEOUT or ERROR")),
-        _ => return Err(CommandError::SYNTAX),
+        _ => return Err(too_many_arguments(args)),
     };
     let client = args.integer(2)? as u64;
-    let limits = RuntimeLimits::from(&context.server.settings);
-    let mut tx = Transaction::new(context.worker, context.scratch, 0, limits);
-    let waited = tx.run(|tx| blocking::give_up(tx, client, error));
-    let wakes = tx.take_wakes();
-    drop(tx);
-    context.server.clients.wake(&wakes);
+    let waited = blocking::give_up(tx, client, error);
     reply.integer(i64::from(waited));
     Ok(())
+}
+
+fn too_many_arguments(args: &Args<'_>) -> CommandError {
+    CommandError::quoting("unknown subcommand or wrong number of arguments for '", args.at(1), "'. Try CLIENT HELP.")
 }
 
 fn wait(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
@@ -970,14 +988,13 @@ fn wait(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
         reply.integer(0);
         return Ok(());
     }
-    let timeout_ms = (timeout_ms > 0).then_some(timeout_ms);
     let wait = Wait { keys: 0..0, timeout_ms, otherwise: Otherwise::Zero };
     let waiter = Waiter { client: context.session.client.id, protocol: context.session.protocol() };
     let limits = RuntimeLimits::from(&context.server.settings);
     let mut tx = Transaction::new(context.worker, context.scratch, 0, limits);
     tx.run(|tx| blocking::register(tx, waiter, args, &wait));
     drop(tx);
-    context.session.block(&wait);
+    context.session.block(&wait, context.session.replies == ReplyMode::On);
     Ok(())
 }
 

@@ -23,7 +23,7 @@ pub static ROWS: &[Row] = &[
         summary: "Moves an element from an end of one list to an end of another, waiting until there is one.",
         handler: Handler::Data(blmove),
         arity: 6,
-        flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::NOSCRIPT).or(Flags::BLOCKING),
+        flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::BLOCKING),
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::TAKE), KeySpec::one(2, KeyFlags::ADD)],
         since: "6.2.0",
@@ -62,7 +62,7 @@ pub static ROWS: &[Row] = &[
         summary: "Pops the first element of the first list of several that is not empty, waiting until there is one.",
         handler: Handler::Data(blpop),
         arity: -3,
-        flags: Flags::WRITE.or(Flags::NOSCRIPT).or(Flags::BLOCKING),
+        flags: Flags::WRITE.or(Flags::BLOCKING),
         categories: Categories::LIST,
         keys: &[KeySpec::all_but_last(1, KeyFlags::TAKE)],
         since: "2.0.0",
@@ -77,7 +77,7 @@ pub static ROWS: &[Row] = &[
         summary: "Pops the last element of the first list of several that is not empty, waiting until there is one.",
         handler: Handler::Data(brpop),
         arity: -3,
-        flags: Flags::WRITE.or(Flags::NOSCRIPT).or(Flags::BLOCKING),
+        flags: Flags::WRITE.or(Flags::BLOCKING),
         categories: Categories::LIST,
         keys: &[KeySpec::all_but_last(1, KeyFlags::TAKE)],
         since: "2.0.0",
@@ -92,7 +92,7 @@ pub static ROWS: &[Row] = &[
         summary: "Moves the last element of a list to the head of another, waiting until there is one.",
         handler: Handler::Data(brpoplpush),
         arity: 4,
-        flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::NOSCRIPT).or(Flags::BLOCKING),
+        flags: Flags::WRITE.or(Flags::DENYOOM).or(Flags::BLOCKING),
         categories: Categories::LIST,
         keys: &[KeySpec::one(1, KeyFlags::TAKE), KeySpec::one(2, KeyFlags::ADD)],
         since: "2.2.0",
@@ -579,8 +579,8 @@ fn lmpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
 }
 
 fn blmpop(tx: &mut Transaction<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
-    let timeout_ms = timeout_ms(args.at(1))?;
     let arguments = PopArguments::parse(args, 2)?;
+    let timeout_ms = timeout_ms(args.at(1))?;
     if !arguments.pop_first(tx, args, reply)? {
         wait_or_answer(tx, Wait { keys: arguments.keys, timeout_ms, otherwise: Otherwise::NullArray }, reply);
     }

@@ -215,6 +215,9 @@ fn time(_: &mut Context<'_>, _: &Args<'_>, reply: &mut Reply) -> CommandResult {
 
 /// A primary without replicas whose log begins and ends at 0.
 fn monitor(context: &mut Context<'_>, _args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    if !context.may_wait {
+        return Err(CommandError::err("MONITOR isn't allowed for DENY BLOCKING client"));
+    }
     let client = &context.session.client;
     // Relaxed: a flag that its own worker alone changes. One who watches already is told nothing, as in Redis.
     if !client.is_monitor.swap(true, Ordering::Relaxed) {
