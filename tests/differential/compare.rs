@@ -31,7 +31,7 @@ fn rule(command: &str) -> Rule {
         "pttl" | "pexpiretime" => Rule::Clock(1_000),
         "hello" => Rule::Fields(&["server", "version", "id", "modules"]),
         // IDLETIME too: what is shared between keys in Redis is as old as the server. FREQ grows by chance.
-        "object|idletime" | "object|freq" | "randomkey" | "time" | "lolwut" | "info" | "memory|usage"
+        "object|idletime" | "object|freq" | "randomkey" | "time" | "lolwut" | "info" | "memory|usage" | "role"
         | "client|list" | "client|info" | "client|id" | "client|kill" | "command" | "command|count"
         | "command|info" | "command|docs" | "command|list" | "debug" => Rule::Kind,
         _ if command.ends_with("|help") => Rule::Kind,

@@ -3,7 +3,7 @@
 use crate::draw::Draw;
 use crate::values::Values;
 use caswell::command::family::FAMILIES;
-use caswell::command::spec::{Argument, ArgumentKind, Handler, Row};
+use caswell::command::spec::{Argument, ArgumentKind, Flags, Group, Handler, Row};
 
 /// A command line, and what it exercises.
 #[derive(Clone, Debug)]
@@ -14,6 +14,8 @@ pub struct Line {
     pub command: usize,
     /// Indexes of its options that the line uses.
     pub options: Vec<usize>,
+    /// Whether another connection than the sequence's own sends it.
+    pub by_other: bool,
 }
 
 impl Line {
@@ -32,7 +34,8 @@ impl Line {
                 _ => format!("\"{}\"", word.escape_ascii()),
             }
         };
-        self.words.iter().map(quote).collect::<Vec<_>>().join(" ")
+        let words = self.words.iter().map(quote).collect::<Vec<_>>().join(" ");
+        if self.by_other { format!("(by another) {words}") } else { words }
     }
 }
 
@@ -65,6 +68,27 @@ impl Subject {
         Self { full_name, row, option_runs: vec![0; options.len()], options, runs: 0, syntax }
     }
 
+    /// Whether it is about transactions.
+    pub fn is_of_transactions(&self) -> bool {
+        self.row.group == Group::Transactions
+    }
+
+    /// Whether it changes keys, and never waits.
+    fn writes_keys(&self) -> bool {
+        let flags = self.row.flags;
+        flags.has(Flags::WRITE) && !flags.has(Flags::BLOCKING) && !self.row.keys.is_empty()
+    }
+
+    /// Whether EXEC's replies can be compared with it among the queued commands: all servers must queue it or refuse it alike, and all must answer.
+    fn can_be_queued(&self) -> bool {
+        // An array with replies missing is what CLIENT REPLY within EXEC makes of the protocol. What stands for nested transactions is refused
+        // everywhere, but in Valkey the transaction is lost then.
+        let name = &*self.full_name;
+        !crate::run::is_newer_than("redis", self.row.since)
+            && !matches!(name, "client|reply" | "cluster|replicate" | "multi" | "watch")
+            && !name.starts_with("command|getkeys")
+    }
+
     fn is_container(&self) -> bool {
         matches!(self.row.handler, Handler::Container)
     }
@@ -89,6 +113,8 @@ fn nodes(arguments: &'static [Argument], path: &str, options: &mut Vec<String>) 
 
 /// Commands that do not answer with one reply each, or after which others do not; `pubsub.rs` compares them by scripts.
 const SCRIPTED: &[&str] = &[
+    // Refused within a pipeline.
+    "script|debug",
     "subscribe",
     "psubscribe",
     "ssubscribe",
@@ -156,12 +182,130 @@ impl Catalogue {
                 }
             }
         }
+        crate::values::keep_waits_short(&subject.full_name, &mut words);
         for (option, token) in tokens(&subject.syntax) {
             if words[name_words..].iter().any(|word| word.eq_ignore_ascii_case(token.as_bytes())) {
                 used.push(option);
             }
         }
-        Line { words, command, options: used }
+        Line { words, command, options: used, by_other: false }
+    }
+
+    /// A line that is a command's name and nothing else.
+    fn bare(&self, name: &str, draw: &mut Draw) -> Line {
+        Line { words: vec![any_case(name, draw)], command: self.position(name), options: Vec::new(), by_other: false }
+    }
+
+    /// Lines that are about one transaction: perhaps watched keys and something that may change them, then MULTI, commands from
+    /// `pool`, and EXEC or DISCARD.
+    pub fn transaction(&self, pool: &[usize], draw: &mut Draw, values: &mut Values) -> Vec<Line> {
+        let mut lines = Vec::new();
+        if draw.chance(50) {
+            lines.push(self.line(self.position("watch"), draw, values));
+            let writes: Vec<usize> =
+                (0..self.subjects.len()).filter(|index| self.subjects[*index].writes_keys()).collect();
+            for _ in 0..draw.below(3) {
+                let line = self.line(writes[draw.below(writes.len())], draw, values);
+                lines.push(Line { by_other: draw.chance(50), ..line });
+            }
+            if draw.chance(10) {
+                lines.push(self.bare("unwatch", draw));
+            }
+        }
+        lines.push(self.bare("multi", draw));
+        for _ in 0..draw.below(7) {
+            lines.push(self.line(pool[draw.below(pool.len())], draw, values));
+        }
+        lines.push(self.bare(if draw.chance(85) { "exec" } else { "discard" }, draw));
+        lines
+    }
+}
+
+/// The lines of a sequence that can be compared, given those before them.
+pub fn comparable(catalogue: &Catalogue, lines: &[Line]) -> Vec<Line> {
+    let (mut silence, mut following) = (Silence::default(), Following::default());
+    let mut is_comparable = |line: &&Line| {
+        let subject = &catalogue.subjects[line.command];
+        // Until Redis 7.2 a list that LTRIM leaves as it was has changed for those who watch it.
+        if following.watching && subject.full_name == "ltrim" {
+            return false;
+        }
+        if line.by_other {
+            // While replies are not wanted nobody can tell whether the commands before it are done.
+            return silence == Silence::default();
+        }
+        if following.queueing && !subject.can_be_queued() {
+            return false;
+        }
+        let before = silence;
+        // Redis forgets to close a connection that has nothing left to send, and so does not end one that wants no replies.
+        if silence.hides_reply_of(line) && line.ends_connection(catalogue) {
+            silence = before;
+            return false;
+        }
+        following.follow(line);
+        true
+    };
+    lines.iter().filter(&mut is_comparable).cloned().collect()
+}
+
+/// How far a connection's transaction is; perhaps not so far, where a command was refused or the connection lost.
+#[derive(Default, Clone, Copy)]
+pub struct Following {
+    /// Whether commands are being queued.
+    pub queueing: bool,
+    /// Whether keys are watched.
+    pub watching: bool,
+}
+
+impl Following {
+    /// Goes on to the state after a line.
+    pub fn follow(&mut self, line: &Line) {
+        let name = line.words[0].to_ascii_lowercase();
+        match (&name[..], line.words.len()) {
+            (b"multi", 1) => self.queueing = true,
+            (b"watch", 2..) => self.watching = true,
+            (b"unwatch", 1) => self.watching &= self.queueing,
+            // With arguments it gives up what was queued too.
+            (b"exec", _) | (b"discard" | b"reset" | b"quit", 1) => *self = Self::default(),
+            _ => {}
+        }
+    }
+}
+
+/// Which replies do not come, because of CLIENT REPLY.
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+pub struct Silence {
+    /// None come.
+    pub off: bool,
+    /// The next one does not come.
+    pub skip: bool,
+}
+
+impl Silence {
+    /// Whether a line's reply does not come; goes on to the state after it.
+    pub fn hides_reply_of(&mut self, line: &Line) -> bool {
+        let words: Vec<Vec<u8>> = line.words.iter().map(|word| word.to_ascii_lowercase()).collect();
+        let mode = match &words[..] {
+            [client, reply, mode] if client == b"client" && reply == b"reply" => &mode[..],
+            [reset] if reset == b"reset" => b"reset",
+            _ => b"",
+        };
+        let skipped = std::mem::take(&mut self.skip);
+        match mode {
+            b"on" => self.off = false,
+            b"off" => self.off = true,
+            b"reset" => {
+                self.off = false;
+                return skipped;
+            }
+            b"skip" if !self.off => {
+                self.skip = true;
+                return true;
+            }
+            _ => return self.off || skipped,
+        }
+        self.off
     }
 }
 

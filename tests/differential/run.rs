@@ -3,7 +3,7 @@
 
 use crate::compare::{near, same};
 use crate::exceptions;
-use crate::lines::{Catalogue, Line};
+use crate::lines::{Catalogue, Following, Line, Silence, comparable};
 use crate::peer::{Client, Peer, Value, encode};
 
 /// Command lines in one batch; replies to a batch are read after all of it was sent.
@@ -53,12 +53,14 @@ pub type Tamper = fn(&Line, Value) -> Value;
 struct Side {
     peer: Peer,
     client: Client,
+    /// The connection that sends what another than the sequence's own is to send, while that is waited for.
+    other: Option<Client>,
 }
 
 impl Side {
     fn new(peer: Peer) -> Self {
         let client = peer.connect();
-        Self { peer, client }
+        Self { peer, client, other: None }
     }
 
     /// A connection that no CLIENT KILL of the sequence has seen.
@@ -70,8 +72,13 @@ impl Side {
 
     /// A new session on an empty server with the settings it started with.
     fn reset(&mut self, protocol: u8, authenticate: bool) {
-        // The last sequence may have left commands without replies behind.
-        self.client.call_words("CLIENT REPLY ON");
+        // The last sequence may have left commands without replies behind, and a queue. What the end of their connection ends is done before the next.
+        for line in ["DISCARD", "CLIENT REPLY ON", "QUIT"] {
+            self.client.send(&encode(&[line.split(' ').collect::<Vec<_>>()].concat()));
+        }
+        while !self.client.is_closed() {
+            self.client.read();
+        }
         self.client = self.peer.connect();
         let mut administrator = self.administrator();
         for line in ["FLUSHALL", "CONFIG SET lfu-log-factor 10 lfu-decay-time 1 maxmemory-samples 5 timeout 0"] {
@@ -85,6 +92,12 @@ impl Side {
         self.client.call_words(&format!("HELLO {protocol}"));
     }
 
+    /// Sends a batch, by another connection if that is asked for.
+    fn send(&mut self, bytes: &[u8], by_other: bool) {
+        self.other = by_other.then(|| self.administrator());
+        self.other.as_mut().unwrap_or(&mut self.client).send(bytes);
+    }
+
     /// Reads the replies to a batch. The connection may end on the way, and is then opened anew.
     fn replies(&mut self, silent: &[bool]) -> Vec<Value> {
         let mut missing = false;
@@ -93,7 +106,7 @@ impl Side {
             // One wait is enough: what follows would be taken for the reply to an earlier command.
             false if missing => Value::Missing,
             false => {
-                let reply = self.client.read();
+                let reply = self.other.as_mut().unwrap_or(&mut self.client).read();
                 missing = reply == Value::Missing;
                 reply
             }
@@ -164,7 +177,7 @@ impl Trio {
         Self { ours, others, authenticate, exceptions_used: vec![false; exceptions::ALL.len()] }
     }
 
-    /// Runs a sequence from an empty state; the first unexplained difference, if any.
+    /// Runs a sequence, of which all is [`comparable`], from an empty state; the first unexplained difference, if any.
     pub fn run(
         &mut self,
         catalogue: &Catalogue,
@@ -175,47 +188,34 @@ impl Trio {
         for side in std::iter::once(&mut self.ours).chain(&mut self.others) {
             side.reset(protocol, self.authenticate);
         }
-        // Redis forgets to close a connection that has nothing left to send, and so does not end one that wants no replies.
-        let mut silence = Silence::default();
-        let mut stays = |line: &Line| {
-            let before = silence;
-            let ends_silently = silence.hides_reply_of(line) && line.ends_connection(catalogue);
-            if ends_silently {
-                silence = before;
-            }
-            !ends_silently
-        };
-        let places: Vec<usize> = (0..lines.len()).filter(|at| stays(&lines[*at])).collect();
-        let lines: Vec<&Line> = places.iter().map(|at| &lines[*at]).collect();
-        let mut silence = Silence::default();
-        for (start, batch) in lines.chunks(BATCH).enumerate().map(|(index, batch)| (index * BATCH, batch)) {
-            let silent: Vec<bool> = batch.iter().map(|line| silence.hides_reply_of(line)).collect();
+        let (mut silence, mut following) = (Silence::default(), Following::default());
+        let mut queued: Vec<&Line> = Vec::new();
+        let mut done = 0;
+        for batch in lines.chunk_by(|one, next| one.by_other == next.by_other).flat_map(|lines| lines.chunks(BATCH)) {
+            let by_other = batch[0].by_other;
+            let silent: Vec<bool> = batch.iter().map(|line| !by_other && silence.hides_reply_of(line)).collect();
             let bytes: Vec<u8> = batch.iter().flat_map(|line| encode(&line.words)).collect();
             for side in std::iter::once(&mut self.ours).chain(&mut self.others) {
-                side.client.send(&bytes);
+                side.send(&bytes, by_other);
             }
             let mut ours = self.ours.replies(&silent);
             if let Some(tamper) = tamper {
                 ours = batch.iter().zip(ours).map(|(line, reply)| tamper(line, reply)).collect();
             }
             let theirs: Vec<_> = self.others.iter_mut().map(|side| (side.peer.name, side.replies(&silent))).collect();
-            for index in 0..batch.len() {
-                let subject = &catalogue.subjects[batch[index].command];
+            for (index, line) in batch.iter().enumerate() {
                 for (server, replies) in &theirs {
-                    let (ours, theirs) = (&ours[index], &replies[index]);
-                    let explained = is_newer_than(server, subject.row.since)
-                        || same(&subject.full_name, &batch[index].words, ours, theirs)
-                        || self.excepts(server, &subject.full_name, ours, theirs);
-                    if !explained {
-                        let (ours, theirs) = (ours.clone(), theirs.clone());
-                        return Some(Difference {
-                            at: places[start + index],
-                            server,
-                            subject: subject.full_name.clone(),
-                            place: String::new(),
-                            ours,
-                            theirs,
-                        });
+                    let difference = self.difference(catalogue, server, line, &queued, &ours[index], &replies[index]);
+                    if let Some(difference) = difference {
+                        return Some(Difference { at: done + index, ..difference });
+                    }
+                }
+                if !by_other {
+                    following.follow(line);
+                    match ours[index] == Value::Simple(b"QUEUED".to_vec()) {
+                        true => queued.push(line),
+                        false if !following.queueing => queued.clear(),
+                        false => {}
                     }
                 }
             }
@@ -225,11 +225,13 @@ impl Trio {
                 batch.iter().map(|line| line.show()).collect::<Vec<_>>().join("\n")
             );
             if ours.contains(&Value::Closed) {
-                silence = Silence::default();
+                (silence, following) = (Silence::default(), Following::default());
+                queued.clear();
             }
-            let done = start + batch.len();
-            if (done % STATE_EVERY == 0 || done == lines.len())
-                && let Some(difference) = self.compare_state(places[done - 1], &mut silence)
+            let states_compared = done / STATE_EVERY;
+            done += batch.len();
+            if (done / STATE_EVERY > states_compared || done == lines.len())
+                && let Some(difference) = self.compare_state(done - 1, &mut silence, &mut following)
             {
                 return Some(difference);
             }
@@ -237,14 +239,54 @@ impl Trio {
         None
     }
 
+    /// How replies to one line differ from each other, unless they may; `queued` is what EXEC runs.
+    fn difference(
+        &mut self,
+        catalogue: &Catalogue,
+        server: &'static str,
+        line: &Line,
+        queued: &[&Line],
+        ours: &Value,
+        theirs: &Value,
+    ) -> Option<Difference> {
+        let subject = &catalogue.subjects[line.command];
+        if let (Value::Array(our), Value::Array(their)) = (ours, theirs)
+            && subject.full_name == "exec"
+            && [our.len(), their.len()] == [queued.len(); 2]
+        {
+            let mut replies = queued.iter().zip(our.iter().zip(their)).enumerate();
+            return replies.find_map(|(index, (line, (our, their)))| {
+                let difference = self.difference(catalogue, server, line, &[], our, their)?;
+                Some(Difference { place: format!("reply {} of EXEC", index + 1), ..difference })
+            });
+        }
+        let explained = is_newer_than(server, subject.row.since)
+            || same(&subject.full_name, &line.words, ours, theirs)
+            || self.excepts(server, &subject.full_name, ours, theirs);
+        let subject = || subject.full_name.clone();
+        (!explained).then(|| Difference {
+            at: 0,
+            server,
+            subject: subject(),
+            place: String::new(),
+            ours: ours.clone(),
+            theirs: theirs.clone(),
+        })
+    }
+
     fn excepts(&mut self, server: &str, command: &str, ours: &Value, theirs: &Value) -> bool {
         let found = exceptions::ALL.iter().position(|exception| exception.covers(server, command, ours, theirs));
         found.map(|index| self.exceptions_used[index] = true).is_some()
     }
 
-    fn compare_state(&mut self, at: usize, silence: &mut Silence) -> Option<Difference> {
-        if silence.off || silence.skip {
-            // Commands without replies may still be under way: the reply to this one says that they are done.
+    fn compare_state(&mut self, at: usize, silence: &mut Silence, following: &mut Following) -> Option<Difference> {
+        if *silence != Silence::default() {
+            // Commands without replies may still be under way: the reply to the last line says that they are done.
+            if std::mem::take(following).queueing {
+                for side in std::iter::once(&mut self.ours).chain(&mut self.others) {
+                    side.client.send(&encode(&["DISCARD"]));
+                }
+            }
             *silence = Silence::default();
             let ours = self.ours.client.call_words("CLIENT REPLY ON");
             self.ours.peer.assert_runs();
@@ -293,11 +335,11 @@ impl Trio {
             while from < best.0.len() && replays < REPLAYS_MAX {
                 let mut candidate = best.0.clone();
                 candidate.drain(from..(from + size).min(best.0.len()));
+                let candidate = comparable(catalogue, &candidate);
                 replays += 1;
                 match self.run(catalogue, &candidate, protocol, None) {
                     Some(found) if found.resembles(&difference) => {
-                        candidate.truncate(found.at + 1);
-                        best = (candidate, found);
+                        best = (candidate[..=found.at].to_vec(), found);
                         removed = true;
                     }
                     _ => from += size,
@@ -312,39 +354,6 @@ impl Trio {
 }
 
 /// Whether a server is from before the version that brought a command. Redis here is 7.0.
-fn is_newer_than(server: &str, since: &str) -> bool {
-    server == "redis" && since.starts_with("7.2")
-}
-
-/// Which replies do not come, because of CLIENT REPLY.
-#[derive(Default, Clone, Copy)]
-struct Silence {
-    off: bool,
-    skip: bool,
-}
-
-impl Silence {
-    fn hides_reply_of(&mut self, line: &Line) -> bool {
-        let words: Vec<Vec<u8>> = line.words.iter().map(|word| word.to_ascii_lowercase()).collect();
-        let mode = match &words[..] {
-            [client, reply, mode] if client == b"client" && reply == b"reply" => &mode[..],
-            [reset] if reset == b"reset" => b"reset",
-            _ => b"",
-        };
-        let skipped = std::mem::take(&mut self.skip);
-        match mode {
-            b"on" => self.off = false,
-            b"off" => self.off = true,
-            b"reset" => {
-                self.off = false;
-                return skipped;
-            }
-            b"skip" if !self.off => {
-                self.skip = true;
-                return true;
-            }
-            _ => return self.off || skipped,
-        }
-        self.off
-    }
+pub fn is_newer_than(server: &str, since: &str) -> bool {
+    server == "redis" && !since.starts_with("7.0") && since.split('.').next().is_some_and(|major| major >= "7")
 }

@@ -162,18 +162,28 @@ impl Values {
         ((2_000_000_000 + self.seconds_ahead(draw)) * unit).to_string().into_bytes()
     }
 
+    /// A time-out that passes at once, or is none.
+    fn timeout(&self, draw: &mut Draw) -> Vec<u8> {
+        let valid = draw.chance(85);
+        let texts: &[&str] =
+            if valid { &["0.001", "0.002", ".001", "1e-3"] } else { &["-1", "-.5", "x", "", "nan", "-1e300", "1 "] };
+        draw.pick(texts).as_bytes().to_vec()
+    }
+
     /// A value for `argument` of the command `command`.
     pub fn of(&mut self, draw: &mut Draw, command: &str, argument: &Argument) -> Vec<u8> {
         let name = argument.name;
         match argument.kind {
             ArgumentKind::Key => self.key(draw),
             ArgumentKind::Pattern => draw.pick(PATTERNS).as_bytes().to_vec(),
+            ArgumentKind::Double if name == "timeout" => self.timeout(draw),
             ArgumentKind::Double => draw.pick(FLOATS).as_bytes().to_vec(),
             // A key that SET has given a time in the past goes at once, or soon: that is left to the server.
             ArgumentKind::UnixTime => {
                 self.point(draw, if name.contains("milli") { 1_000 } else { 1 }, command != "set")
             }
             ArgumentKind::Integer => match (command, name) {
+                ("wait" | "client|pause", "timeout") => self.integer(draw, -1, 3),
                 (_, "seconds") => self.duration(draw, 1),
                 (_, "milliseconds") => self.duration(draw, 1_000),
                 (_, "db" | "destination-db" | "index" | "index1" | "index2")
@@ -254,5 +264,24 @@ impl Values {
                 _ => self.string(draw),
             },
         }
+    }
+}
+
+/// Makes a time-out a short one that would keep a connection waiting for long, or for ever.
+pub fn keep_waits_short(command: &str, words: &mut [Vec<u8>]) {
+    let (place, longest, short) = match command {
+        "blpop" | "brpop" | "blmove" | "brpoplpush" => (words.len() - 1, 0.002, "0.002"),
+        "blmpop" => (1, 0.002, "0.002"),
+        "wait" => (words.len() - 1, 3.0, "3"),
+        "client|pause" => (2, 3.0, "3"),
+        _ => return,
+    };
+    let Some(word) = words.get_mut(place) else { return };
+    let number = std::str::from_utf8(word).ok().and_then(|text| text.parse::<f64>().ok());
+    // The sum of a whole number and the present time overflows in Redis 7.0; seconds are checked.
+    let is_refused = |number: f64| number < 0.0 || !number.is_finite() || (longest < 1.0 && number > 1e18);
+    let is_short = |number: f64| number > 0.0 && number <= longest;
+    if number.is_some_and(|number| !is_refused(number) && !is_short(number)) {
+        *word = short.into();
     }
 }
