@@ -1,5 +1,6 @@
 //! The server: reads the command line and the configuration, prepares the process, and serves until it is told to stop.
 
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -48,6 +49,10 @@ fn serve(sources: &Sources) -> Result<(), String> {
     }
     let server = Arc::new(Server::new(settings, table));
     let log_file = server.settings.string("logfile");
+    if !log_file.is_empty() {
+        let opened = OpenOptions::new().create(true).append(true).open(&log_file);
+        opened.map_err(|error| format!("Can't open the log file {log_file}: {error}"))?;
+    }
     logging::start(&server, (!log_file.is_empty()).then(|| PathBuf::from(log_file)));
     announce(&server);
     let pid_file = PidFile::write(&server.settings);

@@ -23,7 +23,7 @@ use crate::script::{Abort, Ended, Engine, Failure, Header, Host, LogLevel, Scrip
 use crate::server::Server;
 use crate::server::running::Slot;
 use crate::sync::Arc;
-use crate::txn::{EventClass, RuntimeLimits, Transaction};
+use crate::txn::{RuntimeLimits, Transaction};
 
 /// What the error of a script says that somebody has ended.
 const KILLED: &str = "Script killed by user with SCRIPT KILL...";
@@ -79,9 +79,7 @@ pub fn run(context: &mut Context<'_>, planner: Planner, args: &Args<'_>, reply: 
         outcome
     });
     server.clients.wake(&tx.take_wakes());
-    if limits.events != EventClass::default() {
-        publish_events(&server, context.worker, &context.session.client, &mut tx);
-    }
+    publish_events(&server, context.worker, &context.session.client, &mut tx);
     drop(tx);
     if outcome == Ok(Outcome::WantsGate) {
         reply.rewind(mark);
@@ -362,9 +360,7 @@ impl Host for Alone<'_, '_, '_> {
                     reply.rewind(mark);
                     handler(tx, args, reply)
                 });
-                if limits.events != EventClass::default() {
-                    publish_events(self.context.server, self.context.worker, &self.context.session.client, &mut tx);
-                }
+                publish_events(self.context.server, self.context.worker, &self.context.session.client, &mut tx);
                 result
             }
             Handler::Server(handler) => {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
@@ -70,7 +70,7 @@ impl Listeners {
         self.tcp.is_empty() && self.unix.is_none()
     }
 
-    /// Follows CONFIG SET of `port` and `bind` from now on: new addresses are bound before the old ones are closed, and if one
+    /// Follows CONFIG SET of `port` and `bind` from now on: new addresses are bound before the old ones are closed (where they overlap, after), and if one
     /// cannot be, the setting and the sockets stay as they were.
     ///
     /// # Errors
@@ -204,16 +204,26 @@ impl Moving {
     /// Binds what the settings say now and hands it to worker 0; logs the reason where that fails.
     fn rebind(&self, settings: &Settings) -> Result<(), ()> {
         let mut bound = self.bound.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut new = Listeners::default();
         let port = settings.port.get();
         let backlog = settings.tcp_backlog.get().min(i32::MAX as u32) as i32;
-        let result = match port {
-            0 => Ok(()),
-            _ => new.bind_tcp(&settings.strings("bind"), port, backlog, &bound),
+        let bind = |kept: &[TcpListener]| {
+            let mut new = Listeners::default();
+            if port != 0 {
+                new.bind_tcp(&settings.strings("bind"), port, backlog, kept)?;
+            }
+            Ok::<_, String>(new.tcp)
         };
-        let handed = result.and_then(|()| {
-            let copies = copies(&new.tcp).map_err(|error| error.to_string())?;
-            self.replace.try_send(new.tcp).map_err(|error| error.to_string())?;
+        let result = bind(&bound).or_else(|reason| {
+            if !bound.iter().any(|listener| listener.local_addr().is_ok_and(|bound| bound.port() == port)) {
+                return Err(reason);
+            }
+            // `*` cannot be bound while 127.0.0.1 listens on the same port. So the old sockets stop first, and go on if that was of no use.
+            bound.iter().for_each(|listener| drop(SockRef::from(listener).shutdown(Shutdown::Read)));
+            bind(&[]).inspect_err(|_| bound.iter().for_each(|listener| drop(SockRef::from(listener).listen(backlog))))
+        });
+        let handed = result.and_then(|tcp| {
+            let copies = copies(&tcp).map_err(|error| error.to_string())?;
+            self.replace.try_send(tcp).map_err(|error| error.to_string())?;
             Ok(copies)
         });
         *bound = handed.map_err(|reason| tracing::warn!("{reason}"))?;

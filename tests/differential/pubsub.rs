@@ -321,6 +321,7 @@ const TRACKING: &str = "
     b: COPY other user:9
     b: MOVE user:9 1
     b: LPUSH user:2 x
+    b: EVAL redis.call('set','user:3','x');return(redis.call('del','user:3')) 0
     b: FLUSHDB
     b: FLUSHALL
     a: CLIENT TRACKING ON BCAST NOLOOP
@@ -382,6 +383,13 @@ const TRANSACTIONS: &str = "
     a: NOSUCH
     a: PUBLISH channel lost
     a: EXEC
+    a: EVAL redis.call('set','k','v');redis.call('rpush','l','x');return(redis.call('get','none')) 0
+    a: EVAL return(redis.call('publish','channel','y')) 0
+    a: EVAL redis.call('set','k','v');redis.call('publish','channel','y');redis.call('rpush','l','x');return(redis.call('publish','channel','z')) 0
+    a: MULTI
+    a: EVAL redis.call('set','k','v');return(redis.call('publish','channel','y')) 0
+    a: LPOP l
+    a: EXEC
     c: BLPOP l 0.1
     c: BLMOVE l m LEFT LEFT 0.1
     c: BRPOPLPUSH m l 0.1
@@ -405,6 +413,7 @@ const TRANSACTIONS: &str = "
     c: SET k v
     c: GET k
     c: EXEC
+    c: EVAL redis.call('set','k','v');return(redis.call('get','k')) 0
     c: RESET
     c: MULTI
     c: SET k v

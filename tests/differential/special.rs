@@ -141,9 +141,9 @@ pub fn arguments(
         "eval" | "eval_ro" => {
             let script = draw.pick(&[
                 "return redis.call('get', KEYS[1])",
-                "return redis.call('set', KEYS[1], ARGV[1])",
+                "return redis.call('set', KEYS[1], 'v' .. ARGV[1])",
                 "return redis.call('rpush', KEYS[1], ARGV[1], ARGV[1])",
-                "return {redis.pcall('lpop', KEYS[1]), redis.pcall('get', KEYS[1])}",
+                "if #KEYS == 0 then return 0 end return {redis.pcall('lpop', KEYS[1]), redis.pcall('get', KEYS[1])}",
                 "redis.call('incr', KEYS[1]) return redis.call('append', KEYS[1], 'x')",
                 "return redis.pcall('lrange', KEYS[1], 0, -1)",
                 "return {KEYS, ARGV, #KEYS, 1.7, true, false}",
@@ -152,7 +152,7 @@ pub fn arguments(
                 "#!lua flags=no-writes\nreturn redis.pcall('del', KEYS[1])",
                 "#!lua flags=nosuch\nreturn 1",
                 "return nosuch",
-                "error(ARGV[1])",
+                "error(ARGV[#ARGV])",
                 "x =",
             ]);
             let count = draw.pick(&["1", "1", "1", "1", "0", "2", "x", "-1", "3"]);
@@ -163,7 +163,7 @@ pub fn arguments(
             let digest = draw.pick(&["e0e1f9fabfc9d4800c877a703b823ac0578ff8db", "x", ""]);
             return Some(vec![digest.as_bytes().to_vec(), b"0".to_vec()]);
         }
-        "script|load" => return Some(vec![draw.pick(&["return 1", "x =", "", "#!js\nx"]).as_bytes().to_vec()]),
+        "script|load" => return Some(vec![draw.pick(&["return 1", "x =", "", "return 2"]).as_bytes().to_vec()]),
         "script|exists" => return Some(words("e0e1f9fabfc9d4800c877a703b823ac0578ff8db x")),
         "script|debug" => draw.pick(&["no", "NO", "x", "", "no x"]),
         _ => return None,

@@ -104,6 +104,17 @@ fn addresses_change_while_the_server_runs() {
     assert_eq!(other.run("PING"), Value::Simple("PONG".into()));
     assert_eq!(client.command(&["CONFIG", "SET", "bind", "127.0.0.1 -::1"]), Value::Simple("OK".into()));
     assert_eq!(other.run("PING"), Value::Simple("PONG".into()), "who is connected stays connected");
+    // Addresses that overlap with those that stand, and back.
+    for (bind, works) in [("* -::*", true), ("127.0.0.1", true), ("* 192.0.2.1", false), ("127.0.0.1 *", false)] {
+        let answer = client.command(&["CONFIG", "SET", "bind", bind]);
+        assert_eq!(answer == Value::Simple("OK".into()), works, "{bind}: {answer:?}");
+        let mut newcomer = wait_for("a new connection", || {
+            let mut client = crate::client::Client::tcp(address).ok()?;
+            client.try_send_bytes(b"PING\r\n").ok()?;
+            (client.try_read().ok()? == Value::Simple("PONG".into())).then_some(client)
+        });
+        assert_eq!(newcomer.run("PING"), Value::Simple("PONG".into()), "{bind}");
+    }
     assert_eq!(client.run("CONFIG SET port 0"), Value::Simple("OK".into()));
     wait_for("the old port to be closed", || crate::client::Client::tcp(address).is_err().then_some(()));
     assert_eq!(other.run("PING"), Value::Simple("PONG".into()));

@@ -186,8 +186,11 @@ fn keys_of_inner<'a>(table: &Table, args: &Args<'a>) -> Result<(Args<'a>, KeyPos
     if !command.fits(line.len()) {
         return Err(CommandError::err("Invalid number of arguments specified for command"));
     }
-    let keys =
-        find_keys(command.row, &line).map_err(|_| CommandError::err("Invalid arguments specified for command"))?;
+    let keys = match find_keys(command.row, &line) {
+        Ok(keys) => keys,
+        Err(_) if command.row.flags.has(Flags::NO_MANDATORY_KEYS) => KeyPositions::new(),
+        Err(_) => return Err(CommandError::err("Invalid arguments specified for command")),
+    };
     Ok((line, keys))
 }
 
