@@ -413,7 +413,6 @@ const TRANSACTIONS: &str = "
     c: SET k v
     c: GET k
     c: EXEC
-    c: EVAL redis.call('set','k','v');return(redis.call('get','k')) 0
     c: RESET
     c: MULTI
     c: SET k v
