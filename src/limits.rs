@@ -55,6 +55,12 @@ pub const UNAUTHENTICATED_BULK_BYTES_MAX: usize = 16 * 1024;
 /// Arguments for which a decoded batch keeps its room.
 pub const BATCH_ARGUMENTS_KEPT: usize = 16 * 1024;
 
+/// Opened keys for which a worker keeps its room from one transaction to the next.
+pub const SCRATCH_KEYS_KEPT: usize = pick(2048, 8);
+
+/// Bytes of opened keys for which a worker keeps its room from one transaction to the next.
+pub const SCRATCH_KEY_BYTES_KEPT: usize = pick(256 * 1024, 256);
+
 /// Bytes of a configuration file, or of the configuration on standard input.
 pub const CONFIG_FILE_BYTES_MAX: usize = 16 * 1024 * 1024;
 

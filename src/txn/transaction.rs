@@ -6,7 +6,7 @@
 use super::commit::Outcome;
 use super::limits::RuntimeLimits;
 use crate::clock::Moment;
-use crate::limits::LOST_ATTEMPTS_BEFORE_ELDER;
+use crate::limits::{LOST_ATTEMPTS_BEFORE_ELDER, SCRATCH_KEY_BYTES_KEPT, SCRATCH_KEYS_KEPT};
 use crate::store::claim::Record;
 use crate::store::entry::Entry;
 use crate::store::events::{EventClass, EventOrder, Events};
@@ -888,6 +888,22 @@ impl Drop for Transaction<'_> {
             if self.elder.take().is_some() {
                 self.section.worker().release_elder();
             }
+        }
+        self.scratch.shrink();
+    }
+}
+
+impl Scratch {
+    /// Gives back the room that a command over very many keys, or with very long ones, has left behind. Nothing is open any more.
+    #[inline]
+    fn shrink(&mut self) {
+        if self.opened.capacity() > SCRATCH_KEYS_KEPT || self.keys.capacity() > SCRATCH_KEY_BYTES_KEPT {
+            self.opened = Vec::new();
+            self.keys = Vec::new();
+            self.index = Vec::new();
+            self.order = Vec::new();
+            self.abandoned.shrink_to(SCRATCH_KEYS_KEPT);
+            self.attempt.shrink_to(SCRATCH_KEYS_KEPT);
         }
     }
 }

@@ -192,6 +192,12 @@ impl Attempt {
         }
     }
 
+    /// Gives back room for more nodes than this.
+    pub fn shrink_to(&mut self, nodes: usize) {
+        self.made.shrink_to(nodes);
+        self.replaced.shrink_to(nodes);
+    }
+
     /// Bytes that this attempt has copied from existing nodes into new ones.
     pub fn copied_bytes(&self) -> u64 {
         self.copied_bytes
