@@ -208,6 +208,12 @@ pub const WORKER_STACK_BYTES: usize = 64 * 1024 * 1024;
 /// Scripts that one worker keeps compiled.
 pub const COMPILED_SCRIPTS_MAX: usize = pick(1024, 2);
 
+/// Libraries of functions that one worker keeps loaded.
+pub const LOADED_LIBRARIES_MAX: usize = pick(256, 2);
+
+/// Breaths of a library while it is loaded; one that wants more is not loaded.
+pub const LIBRARY_LOAD_BREATHS_MAX: u32 = 2_000;
+
 /// Scripts that are known only because EVAL has brought them; the oldest is forgotten for another (as in Redis 7.4).
 pub const EVALUATED_SCRIPTS_MAX: usize = pick(500, 4);
 

@@ -101,7 +101,7 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
     let worker = context.session.client.worker;
     let mut timer = server.statistics.begin_batch(worker, server.settings.latency_tracking.get());
     let mut scripting = match steps.iter().any(|step| step.script.is_some()) {
-        true => Some(Scripting::begin(context)?),
+        true => Some(Scripting::begin(context, false)?),
         false => None,
     };
     if steps.iter().any(|step| step.command.row.whole_keyspace) || planted("exec_separate_commits") {

@@ -19,10 +19,9 @@ use super::spec::{Flags, Handler};
 use super::table::{Command, Table};
 use crate::limits::SCRIPT_KEYS_PER_BREATH;
 use crate::resp::Reply;
-use crate::script::{Abort, Ended, Engine, Failure, Header, Host, LogLevel, Script};
+use crate::script::{Abort, Ended, Engine, Failure, Header, Host, LogLevel, Program};
 use crate::server::Server;
 use crate::server::running::Slot;
-use crate::sync::Arc;
 use crate::txn::{RuntimeLimits, Transaction};
 
 /// What the error of a script says that somebody has ended.
@@ -30,8 +29,8 @@ const KILLED: &str = "Script killed by user with SCRIPT KILL...";
 
 /// What a command line wants to have run, found out before its transaction begins.
 pub struct Plan {
-    /// The script.
-    pub script: Arc<Script>,
+    /// The script or function.
+    pub program: Program,
     /// Where among the arguments its keys are; behind them lie its other arguments.
     pub keys: Range<usize>,
     /// Commands that write are refused.
@@ -66,7 +65,7 @@ pub enum Outcome {
 pub fn run(context: &mut Context<'_>, planner: Planner, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
     let plan = planner(context, args)?;
     let server = context.server.clone();
-    let mut scripting = Scripting::begin(context)?;
+    let mut scripting = Scripting::begin(context, plan.program.is_function())?;
     let limits = RuntimeLimits::from(&server.settings);
     let mark = reply.mark();
     let mut tx = Transaction::new(context.worker, context.scratch, context.session.database(), limits);
@@ -113,12 +112,12 @@ impl<'a> Scripting<'a> {
     ///
     /// # Errors
     /// There is no memory for a Lua state.
-    pub fn begin(context: &mut Context<'a>) -> Result<Self, CommandError> {
+    pub fn begin(context: &mut Context<'a>, is_function: bool) -> Result<Self, CommandError> {
         let server: &'a Server = context.server;
         let engine = context.engine.take().map_or_else(Engine::new, Ok)?;
         let slot = server.running.slot(context.session.client.worker);
         let now_ms = server.store.clock().now().unix_ms;
-        let run = slot.begin(false, now_ms);
+        let run = slot.begin(is_function, now_ms);
         Ok(Self { engine, ground: Ground { table: context.table, slot, run, memory_is_full: server.memory_is_full() } })
     }
 
@@ -146,7 +145,7 @@ impl<'a> Scripting<'a> {
             tx.prefetch(keys.iter().copied());
         }
         let mut host = Attempt { state: State::new(self.ground, plan), tx, breaths: 0 };
-        let ended = self.engine.run(&plan.script, keys, arguments, &mut host, reply)?;
+        let ended = self.engine.run(&plan.program, keys, arguments, &mut host, reply)?;
         let wants_gate = host.state.wants_gate;
         tx.select(database);
         Ok(match ended {
@@ -168,7 +167,7 @@ impl<'a> Scripting<'a> {
         let (keys, arguments) = plan.split(args);
         let mut host = Alone { state: State::new(self.ground, plan), context };
         let result = check(plan, self.ground.memory_is_full)
-            .and_then(|()| self.engine.run(&plan.script, keys, arguments, &mut host, reply));
+            .and_then(|()| self.engine.run(&plan.program, keys, arguments, &mut host, reply));
         context.session.select(database);
         if let Err(error) = result {
             reply.error(&error);
@@ -178,7 +177,7 @@ impl<'a> Scripting<'a> {
 
 /// What the script's declaration says against its running now.
 fn check(plan: &Plan, memory_is_full: bool) -> CommandResult {
-    let header = &plan.script.header;
+    let header = plan.program.header();
     if !header.is_there {
         return Ok(());
     }
@@ -214,7 +213,7 @@ struct State<'a> {
 
 impl<'a> State<'a> {
     fn new(ground: Ground<'a>, plan: &Plan) -> Self {
-        let header: &Header = &plan.script.header;
+        let header: &Header = plan.program.header();
         Self {
             ground,
             read_only: plan.read_only || header.no_writes,

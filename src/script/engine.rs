@@ -8,14 +8,17 @@ use ahash::AHashMap;
 use super::lua::{Kind, Lua, REGISTRY, Returns, Shared};
 use super::redis_module::{describe_error, reset_hook};
 use super::replies::write_value;
-use super::run::{Run, run_of};
-use super::{Abort, Digest, Host, Script, sandbox};
+use super::run::{Registered, Run, run_of};
+use super::{Abort, Digest, Function, FunctionFacts, Host, Program, Script, sandbox};
 use crate::command::error::CommandError;
-use crate::limits::{COMPILED_SCRIPTS_MAX, SCRIPT_IDLE_BYTES_MAX, SCRIPT_MEMORY_BYTES_MAX};
+use crate::limits::{COMPILED_SCRIPTS_MAX, LOADED_LIBRARIES_MAX, SCRIPT_IDLE_BYTES_MAX, SCRIPT_MEMORY_BYTES_MAX};
 use crate::resp::{Mark, Reply};
 
 /// What chunks of scripts are called in errors and tracebacks.
 const SCRIPT_CHUNK: &CStr = c"@user_script";
+
+/// What chunks of libraries are called.
+const FUNCTION_CHUNK: &CStr = c"@user_function";
 
 /// A worker's Lua state.
 pub struct Engine {
@@ -26,8 +29,12 @@ pub struct Engine {
     globals: c_int,
     /// Where the function is kept that describes errors.
     handler: c_int,
+    /// Where the table is kept that stands for `redis` while a library is loaded.
+    loading: c_int,
     /// Where each script's function is kept.
     compiled: AHashMap<Digest, c_int>,
+    /// Where the functions of each library are kept, by the library's number.
+    libraries: AHashMap<u64, Vec<c_int>>,
 }
 
 /// How a script ended; its reply or its error line has been appended.
@@ -66,13 +73,22 @@ impl Engine {
             drop(unsafe { Box::from_raw(shared.as_ptr()) });
             return Err(NO_MEMORY);
         };
-        let mut engine = Self { lua, shared, globals: 0, handler: 0, compiled: AHashMap::default() };
+        let mut engine = Self {
+            lua,
+            shared,
+            globals: 0,
+            handler: 0,
+            loading: 0,
+            compiled: AHashMap::default(),
+            libraries: AHashMap::default(),
+        };
         engine.run_mut().main = Some(lua);
         // A bare push of a function without upvalues may lack memory only while the state is as good as empty.
         lua.push_function::<Run, _>(0, set_up);
-        if lua.protected_call(0, 2, 0) != 0 {
+        if lua.protected_call(0, 3, 0) != 0 {
             return Err(NO_MEMORY);
         }
+        engine.loading = lua.keep();
         engine.handler = lua.keep();
         engine.globals = lua.keep();
         reset_hook(lua);
@@ -100,7 +116,7 @@ impl Engine {
             self.forget_compiled();
         }
         if !self.lua.load(script.body(), SCRIPT_CHUNK) {
-            return Err(self.compile_error());
+            return Err(self.compile_error(b"Error compiling script (new function): "));
         }
         let function = self.lua.keep();
         self.compiled.insert(script.digest, function);
@@ -108,16 +124,19 @@ impl Engine {
     }
 
     fn forget_compiled(&mut self) {
-        self.compiled.drain().for_each(|(_, function)| self.lua.forget(function));
+        let functions = self.compiled.drain().map(|(_, function)| function);
+        functions
+            .chain(self.libraries.drain().flat_map(|(_, functions)| functions))
+            .for_each(|function| self.lua.forget(function));
         self.lua.collect();
     }
 
     /// Takes the error on top and makes it the command's.
     #[cold]
-    fn compile_error(&mut self) -> CommandError {
+    fn compile_error(&mut self, before: &[u8]) -> CommandError {
         // SAFETY: the string lies on top of the stack until it has been copied.
         let text = unsafe { self.lua.bytes(-1) }.unwrap_or_default();
-        let message = [b"Error compiling script (new function): ", text].concat();
+        let message = [before, text].concat();
         self.lua.set_top(0);
         CommandError { code: "ERR", message: message.into() }
     }
@@ -128,16 +147,77 @@ impl Engine {
     /// It is no Lua.
     pub fn run(
         &mut self,
-        script: &Script,
+        program: &Program,
         keys: &[&[u8]],
         arguments: &[&[u8]],
         host: &mut dyn Host,
         reply: &mut Reply,
     ) -> Result<Ended, CommandError> {
-        let function = self.function_of(script)?;
-        let name = script.digest.as_bytes();
-        let call = Call { function, keys, arguments, name, handler: self.handler, globals: self.globals };
+        let function = match program {
+            Program::Script(script) => self.function_of(script)?,
+            Program::Function(function) => self.function_of_library(function)?,
+        };
+        let (name, is_function) = (program.name(), program.is_function());
+        let call = Call { function, is_function, keys, arguments, name, handler: self.handler, globals: self.globals };
         Ok(self.invoke(call, host, reply))
+    }
+
+    fn function_of_library(&mut self, function: &Function) -> Result<c_int, CommandError> {
+        let id = function.library.id;
+        if !self.libraries.contains_key(&id) {
+            if self.libraries.len() >= LOADED_LIBRARIES_MAX {
+                self.forget_compiled();
+            }
+            let registered = self.load(function.library.body())?;
+            self.libraries.insert(id, registered.iter().map(|registered| registered.function).collect());
+        }
+        // The source is the same as when it was loaded first; so are its functions, unless what it does depends on something else.
+        let kept = self.libraries.get(&id).and_then(|functions| functions.get(function.index).copied());
+        kept.ok_or(CommandError::err("Function not found"))
+    }
+
+    /// Runs a library's code once to see what functions it registers.
+    ///
+    /// # Errors
+    /// It is no Lua, fails, or registers none.
+    pub fn examine(&mut self, body: &[u8]) -> Result<Vec<FunctionFacts>, CommandError> {
+        let registered = self.load(body)?;
+        Ok(registered
+            .into_iter()
+            .map(|registered| {
+                self.lua.forget(registered.function);
+                registered.facts
+            })
+            .collect())
+    }
+
+    fn load(&mut self, body: &[u8]) -> Result<Vec<Registered>, CommandError> {
+        if !self.lua.load(body, FUNCTION_CHUNK) {
+            return Err(self.compile_error(b"Error compiling function: "));
+        }
+        let code = self.lua.keep();
+        let run = self.run_mut();
+        (run.abort, run.host, run.load_breaths, run.loading) = (None, None, 0, Some(Vec::new()));
+        let load = Load { code, handler: self.handler, globals: self.globals, module: self.loading };
+        let lua = self.lua;
+        lua.push_function::<Run, _>(0, load_protected);
+        lua.push_light((&raw const load).cast_mut().cast());
+        let succeeded = lua.protected_call(1, 1, 0) == 0 && lua.kind(-1) == Kind::Nil;
+        // SAFETY: the string lies on top of the stack until it has been copied.
+        let failure = (!succeeded).then(|| unsafe { lua.bytes(-1) }.unwrap_or(b"ERR unknown error").to_vec());
+        lua.set_top(0);
+        lua.forget(code);
+        reset_hook(lua);
+        let run = self.run_mut();
+        run.abort = None;
+        let registered = run.loading.take().unwrap_or_default();
+        let message = match failure {
+            Some(text) => [&b"Error registering functions: "[..], &text].concat(),
+            None if registered.is_empty() => b"No functions registered".to_vec(),
+            None => return Ok(registered),
+        };
+        registered.iter().for_each(|registered| lua.forget(registered.function));
+        Err(CommandError { code: "ERR", message: message.into() })
     }
 
     fn invoke(&mut self, call: Call<'_>, host: &mut dyn Host, reply: &mut Reply) -> Ended {
@@ -195,13 +275,16 @@ impl Drop for Engine {
 fn set_up(lua: Lua) -> Returns {
     sandbox::push_globals(lua);
     lua.push_function::<Run, _>(0, describe_error);
-    Ok(2)
+    sandbox::push_module_for_loading(lua);
+    Ok(3)
 }
 
 /// What is to be run.
 #[derive(Clone, Copy)]
 struct Call<'a> {
     function: c_int,
+    /// It gets its keys and arguments passed; a script finds them in its globals.
+    is_function: bool,
     keys: &'a [&'a [u8]],
     arguments: &'a [&'a [u8]],
     /// What errors call it.
@@ -225,14 +308,24 @@ fn invoke_protected(lua: Lua) -> Returns {
     let invocation = unsafe { &mut *invocation };
     let call = invocation.call;
     lua.get_element(REGISTRY, call.globals);
-    push_strings(lua, call.keys);
-    lua.set_field(-2, "KEYS");
-    push_strings(lua, call.arguments);
-    lua.set_field(-2, "ARGV");
+    for (name, strings) in [("KEYS", call.keys), ("ARGV", call.arguments)] {
+        if call.is_function {
+            lua.push_nil();
+        } else {
+            push_strings(lua, strings);
+        }
+        lua.set_field(-2, name);
+    }
     lua.set_top(0);
     lua.get_element(REGISTRY, call.handler);
     lua.get_element(REGISTRY, call.function);
-    if lua.protected_call(0, 1, 1) != 0 {
+    let mut passed = 0;
+    if call.is_function {
+        push_strings(lua, call.keys);
+        push_strings(lua, call.arguments);
+        passed = 2;
+    }
+    if lua.protected_call(passed, 1, 1) != 0 {
         invocation.ended = Ended::Failed;
         write_failure(lua, call.name, invocation.reply);
         return Ok(0);
@@ -245,6 +338,41 @@ fn invoke_protected(lua: Lua) -> Returns {
         invocation.reply.error(&CommandError::err("not enough memory"));
     }
     Ok(0)
+}
+
+/// A library that is to be loaded, reached by a pointer on Lua's stack.
+struct Load {
+    code: c_int,
+    handler: c_int,
+    globals: c_int,
+    module: c_int,
+}
+
+/// Runs a library's code with another table as `redis`; gives nil, or what went wrong.
+fn load_protected(lua: Lua) -> Returns {
+    let load: *const Load = lua.light(1).cast();
+    // SAFETY: `Engine::load` passes a pointer to its own, which it does not touch meanwhile.
+    let load = unsafe { &*load };
+    lua.set_top(0);
+    lua.get_element(REGISTRY, load.globals);
+    lua.get_field(1, "redis");
+    for name in ["KEYS", "ARGV"] {
+        lua.push_nil();
+        lua.set_field(1, name);
+    }
+    lua.get_element(REGISTRY, load.module);
+    lua.set_field(1, "redis");
+    lua.get_element(REGISTRY, load.handler);
+    lua.get_element(REGISTRY, load.code);
+    let failed = lua.protected_call(0, 0, 3) != 0;
+    lua.push_value(2);
+    lua.set_field(1, "redis");
+    if !failed {
+        lua.push_nil();
+    } else if lua.kind(-1) == Kind::Table {
+        lua.get_field(-1, "err");
+    }
+    Ok(1)
 }
 
 fn push_strings(lua: Lua, strings: &[&[u8]]) {

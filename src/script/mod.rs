@@ -13,8 +13,10 @@ mod bits;
 mod digest;
 mod engine;
 mod json;
+mod library;
 mod lua;
 mod message_pack;
+pub mod payload;
 mod redis_module;
 mod replies;
 mod run;
@@ -27,11 +29,45 @@ mod text;
 
 pub use digest::Digest;
 pub use engine::{Ended, Engine};
+pub use library::{Collision, Function, FunctionFacts, Libraries, Library, declaration};
 pub use source::{Header, Script, Scripts};
 
 use crate::command::args::Args;
 use crate::command::error::CommandError;
 use crate::resp::Reply;
+use crate::sync::Arc;
+
+/// What can be run.
+#[derive(Clone, Debug)]
+pub enum Program {
+    /// A script.
+    Script(Arc<Script>),
+    /// A function of a library.
+    Function(Arc<Function>),
+}
+
+impl Program {
+    /// What it declares of itself.
+    pub fn header(&self) -> &Header {
+        match self {
+            Self::Script(script) => &script.header,
+            Self::Function(function) => &function.facts().header,
+        }
+    }
+
+    /// What errors call it.
+    pub fn name(&self) -> &[u8] {
+        match self {
+            Self::Script(script) => script.digest.as_bytes(),
+            Self::Function(function) => function.facts().name.as_bytes(),
+        }
+    }
+
+    /// Whether it is a function.
+    pub fn is_function(&self) -> bool {
+        matches!(self, Self::Function(_))
+    }
+}
 
 /// Why a script is ended from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

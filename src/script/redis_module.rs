@@ -1,10 +1,11 @@
 //! The module `redis`: what a script may ask of the server.
 
+use super::library::{BAD_NAME, is_name};
 use super::lua::{Kind, Lua, Raised, Returns};
-use super::run::{Run, run_of};
-use super::{Abort, Digest, Failure, LogLevel, replies, text};
+use super::run::{Registered, Run, run_of};
+use super::{Abort, Digest, Failure, FunctionFacts, Header, LogLevel, replies, text};
 use crate::command::args::Args;
-use crate::limits::{SCRIPT_CALLS_PER_BREATH, SCRIPT_INSTRUCTIONS_PER_BREATH};
+use crate::limits::{LIBRARY_LOAD_BREATHS_MAX, SCRIPT_CALLS_PER_BREATH, SCRIPT_INSTRUCTIONS_PER_BREATH};
 use crate::resp::Protocol;
 
 /// The version as one number, a byte for each part.
@@ -23,6 +24,23 @@ const VERSION_NUMBER: u32 = {
     }
     number + part
 };
+
+/// Pushes the table that stands for the module while a library is loaded.
+pub(super) fn push_for_loading(lua: Lua) {
+    lua.push_table(0, 8);
+    lua.push_function::<Run, _>(0, register_function);
+    lua.set_field(-2, "register_function");
+    lua.push_function::<Run, _>(0, log);
+    lua.set_field(-2, "log");
+    for (name, number) in [("LOG_DEBUG", 0), ("LOG_VERBOSE", 1), ("LOG_NOTICE", 2), ("LOG_WARNING", 3)] {
+        lua.push_number(f64::from(number));
+        lua.set_field(-2, name);
+    }
+    lua.push_bytes(crate::REDIS_VERSION.as_bytes());
+    lua.set_field(-2, "REDIS_VERSION");
+    lua.push_number(VERSION_NUMBER.into());
+    lua.set_field(-2, "REDIS_VERSION_NUM");
+}
 
 /// Pushes the module's table.
 pub(super) fn push(lua: Lua) {
@@ -81,7 +99,7 @@ pub(super) fn breathe(lua: Lua) -> Result<(), Raised> {
     // SAFETY: the run is the engine's; hooks and functions of a state never overlap.
     let run = unsafe { &mut *run.as_ptr() };
     if run.abort.is_none() {
-        let Some(mut host) = run.host else { return Ok(()) };
+        let Some(mut host) = run.host else { return breathe_while_loading(lua, run) };
         run.calls = 0;
         // SAFETY: the engine set the host for this run, and lends it to nobody else while Lua runs.
         match unsafe { host.as_mut() }.breathe() {
@@ -89,6 +107,16 @@ pub(super) fn breathe(lua: Lua) -> Result<(), Raised> {
             Err(abort) => run.abort = Some(abort),
         }
     }
+    Err(raise_abort(lua))
+}
+
+/// A library that is loaded has some time, and nobody to ask for more.
+fn breathe_while_loading(lua: Lua, run: &mut Run) -> Result<(), Raised> {
+    run.load_breaths += 1;
+    if run.load_breaths <= LIBRARY_LOAD_BREATHS_MAX {
+        return Ok(());
+    }
+    run.abort = Some(Abort::Killed("FUNCTION LOAD timeout"));
     Err(raise_abort(lua))
 }
 
@@ -370,4 +398,132 @@ fn acl_check_cmd(lua: Lua) -> Returns {
         }
         None => Err(raise_text(lua, "Invalid command passed to redis.acl_check_cmd()")),
     }
+}
+
+/// `redis.register_function(name, f)`, or with one table of `function_name`, `callback`, `description` and `flags`.
+fn register_function(lua: Lua) -> Returns {
+    match lua.top() {
+        1 if lua.kind(1) == Kind::Table => {}
+        1 => {
+            let text = "calling redis.register_function with a single argument is only applicable to Lua table \
+                        (representing named arguments).";
+            return Err(raise_text(lua, text));
+        }
+        2 => {
+            if lua.kind(2) != Kind::Function {
+                return Err(raise_text(lua, "second argument to redis.register_function must be a function"));
+            }
+            if !matches!(lua.kind(1), Kind::String | Kind::Number) {
+                return Err(raise_text(lua, "first argument to redis.register_function must be a string"));
+            }
+            lua.push_table(0, 2);
+            lua.push_value(1);
+            lua.set_field(-2, "function_name");
+            lua.push_value(2);
+            lua.set_field(-2, "callback");
+            lua.replace(1);
+        }
+        _ => return Err(raise_text(lua, "wrong number of arguments to redis.register_function")),
+    }
+    lua.set_top(1);
+    check_registration(lua)?;
+    // The stack now holds the table, the name, the callback and the description. Kept first, since it may want memory; nothing below does.
+    lua.push_value(3);
+    let function = lua.keep();
+    // SAFETY: the strings lie on the stack until the function returns.
+    let (name, description) = unsafe { (lua.bytes(2).unwrap_or_default(), lua.bytes(4)) };
+    let header = flags_of(lua);
+    // SAFETY: the run is the engine's, and functions of a state never overlap.
+    let Some(loading) = (unsafe { (*run_of(lua).as_ptr()).loading.as_mut() }) else {
+        return Err(raise_text(lua, "redis.register_function can only be called on FUNCTION LOAD command"));
+    };
+    if loading.iter().any(|registered| registered.facts.name.as_bytes() == name) {
+        return Err(raise_text(lua, "Function already exists in the library"));
+    }
+    let facts = FunctionFacts {
+        name: String::from_utf8_lossy(name).into_owned(),
+        description: description.map(<[u8]>::to_vec),
+        header,
+    };
+    loading.push(Registered { facts, function });
+    Ok(0)
+}
+
+/// Checks the table that is the only argument, and pushes its name, callback and description (or nil).
+fn check_registration(lua: Lua) -> Result<(), Raised> {
+    lua.push_nil();
+    while lua.next(1) {
+        // SAFETY: the key lies on the stack until the next turn; it is looked at only if it is a string already.
+        let key = if lua.kind(-2) == Kind::String { unsafe { lua.bytes(-2) } } else { None };
+        let wrong = match (key, lua.kind(-1)) {
+            (Some(b"function_name"), Kind::String | Kind::Number) | (Some(b"description"), Kind::String) => None,
+            (Some(b"function_name"), _) => {
+                Some("function_name argument given to redis.register_function must be a string")
+            }
+            (Some(b"description"), _) => Some("description argument given to redis.register_function must be a string"),
+            (Some(b"callback"), Kind::Function) | (Some(b"flags"), Kind::Table) => None,
+            (Some(b"callback"), _) => Some("callback argument given to redis.register_function must be a function"),
+            (Some(b"flags"), _) => {
+                Some("flags argument to redis.register_function must be a table representing function flags")
+            }
+            (Some(_), _) => Some("unknown argument given to redis.register_function"),
+            (None, _) => Some("named argument key given to redis.register_function is not a string"),
+        };
+        if let Some(text) = wrong {
+            return Err(raise_text(lua, text));
+        }
+        lua.pop(1);
+    }
+    for field in ["function_name", "callback", "description"] {
+        lua.get_field(1, field);
+    }
+    if lua.kind(2) == Kind::Nil {
+        return Err(raise_text(lua, "redis.register_function must get a function name argument"));
+    }
+    if lua.kind(3) == Kind::Nil {
+        return Err(raise_text(lua, "redis.register_function must get a callback argument"));
+    }
+    // SAFETY: the string lies on the stack until it has been looked at.
+    if !is_name(unsafe { lua.bytes(2) }.unwrap_or_default()) {
+        return Err(raise_text(lua, BAD_NAME));
+    }
+    lua.get_field(1, "flags");
+    if lua.kind(5) == Kind::Table {
+        let mut element = 1;
+        loop {
+            lua.get_element(5, element);
+            let is_known = match lua.kind(-1) {
+                Kind::Nil => break,
+                // SAFETY: the string lies on the stack until it has been looked at.
+                Kind::String => unsafe { lua.bytes(-1) }.is_some_and(|flag| Header::default().set(flag)),
+                _ => false,
+            };
+            if !is_known {
+                return Err(raise_text(lua, "unknown flag given"));
+            }
+            lua.pop(1);
+            element += 1;
+        }
+        lua.pop(1);
+    }
+    Ok(())
+}
+
+/// The flags in the table of flags at index 5, which have been checked.
+fn flags_of(lua: Lua) -> Header {
+    let mut header = Header { is_there: true, ..Header::default() };
+    if lua.kind(5) != Kind::Table {
+        return header;
+    }
+    for element in 1.. {
+        lua.get_element(5, element);
+        // SAFETY: the string lies on the stack until it has been looked at.
+        let flag = if lua.kind(-1) == Kind::String { unsafe { lua.bytes(-1) } } else { None };
+        let is_end = flag.is_none_or(|flag| !header.set(flag));
+        lua.pop(1);
+        if is_end {
+            break;
+        }
+    }
+    header
 }

@@ -1,9 +1,10 @@
 //! What belongs to the script that runs now, where all functions of the state reach it.
 
+use std::ffi::c_int;
 use std::ptr::NonNull;
 
 use super::lua::{Lua, Raised, Shared};
-use super::{Abort, Host, json};
+use super::{Abort, FunctionFacts, Host, json};
 use crate::random::Drand48;
 use crate::resp::{Protocol, Reply};
 
@@ -29,6 +30,18 @@ pub(super) struct Run {
     pub(super) random: Drand48,
     /// Commands since the script last gave others a moment.
     pub(super) calls: u32,
+    /// While a library is loaded: the functions that it has registered so far.
+    pub(super) loading: Option<Vec<Registered>>,
+    /// Breaths of the library that is loaded.
+    pub(super) load_breaths: u32,
+}
+
+/// A function that a library has registered.
+pub(super) struct Registered {
+    /// What it says of itself.
+    pub(super) facts: FunctionFacts,
+    /// Where the function is kept.
+    pub(super) function: c_int,
 }
 
 impl Default for Run {
@@ -44,6 +57,8 @@ impl Default for Run {
             json: json::Settings::default(),
             random: Drand48::new(0),
             calls: 0,
+            loading: None,
+            load_breaths: 0,
         }
     }
 }

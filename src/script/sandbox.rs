@@ -81,6 +81,16 @@ pub(super) fn push_globals(lua: Lua) {
     lua.replace(GLOBALS);
 }
 
+/// Leaves the cover of the table that stands for `redis` while a library is loaded.
+pub(super) fn push_module_for_loading(lua: Lua) {
+    redis_module::push_for_loading(lua);
+    lua.push_table(0, 1);
+    lua.push_function::<Run, _>(0, unknown_global);
+    lua.set_field(-2, "__index");
+    lua.set_metatable(-2);
+    cover(lua);
+}
+
 /// Replaces the table on top by a cover of it.
 fn cover(lua: Lua) {
     lua.push_table(0, 0);

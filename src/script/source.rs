@@ -13,8 +13,6 @@ use crate::sync::Arc;
 pub struct Header {
     /// Whether there is such a line. Without one, what the script does decides step by step.
     pub is_there: bool,
-    /// What the line names: `name=`, of a library.
-    pub name: Option<Vec<u8>>,
     /// It writes nothing.
     pub no_writes: bool,
     /// It may run though memory is full.
@@ -28,16 +26,24 @@ pub struct Header {
 }
 
 /// Where a header says whether a flag is set.
-type HeaderField = fn(&mut Header) -> &mut bool;
+pub(super) type HeaderField = fn(&mut Header) -> &mut bool;
 
 /// The flags of scripts and functions, as users write them.
-const FLAGS: &[(&str, HeaderField)] = &[
+pub(super) const FLAGS: &[(&str, HeaderField)] = &[
     ("no-writes", |header| &mut header.no_writes),
     ("allow-oom", |header| &mut header.allow_oom),
     ("allow-stale", |header| &mut header.allow_stale),
     ("no-cluster", |header| &mut header.no_cluster),
     ("allow-cross-slot-keys", |header| &mut header.allow_cross_slot_keys),
 ];
+
+impl Header {
+    /// Sets the flag of this name; whether there is one.
+    pub(super) fn set(&mut self, flag: &[u8]) -> bool {
+        let found = FLAGS.iter().find(|(name, _)| name.as_bytes() == flag);
+        found.map(|(_, place)| *place(self) = true).is_some()
+    }
+}
 
 /// A script.
 #[derive(Clone, Debug)]
@@ -99,10 +105,9 @@ fn read_header(source: &[u8]) -> Result<(Header, usize), CommandError> {
             return Err(CommandError::quoting("Unknown lua shebang option: ", word, ""));
         };
         for flag in flags.split(|byte| *byte == b',').filter(|flag| !flag.is_empty()) {
-            let Some((_, place)) = FLAGS.iter().find(|(name, _)| name.as_bytes() == flag) else {
+            if !header.set(flag) {
                 return Err(CommandError::quoting("Unexpected flag in script shebang: ", flag, ""));
-            };
-            *place(&mut header) = true;
+            }
         }
     }
     Ok((header, end))

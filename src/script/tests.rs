@@ -1,9 +1,10 @@
 //! The engine on a host of a few commands: what outlives a run, what cannot be caught, what becomes of values.
 
-use super::{Abort, Ended, Engine, Failure, Host, LogLevel, Script};
+use super::{Abort, Ended, Engine, Failure, Host, LogLevel, Program, Script};
 use crate::command::args::Args;
 use crate::command::error::CommandError;
 use crate::resp::{Protocol, Reply};
+use crate::sync::Arc;
 
 /// Answers commands by their first word.
 #[derive(Default)]
@@ -62,8 +63,10 @@ fn run_with(
 ) -> (Ended, String) {
     let script = Script::new(source.as_bytes()).expect("a proper first line");
     let mut reply = Reply::new(Protocol::Resp2);
-    let ended = engine.run(&script, keys, arguments, host, &mut reply).expect("proper Lua");
-    let text = String::from_utf8_lossy(&reply.to_vec()).replace("\r\n", "|").replace(script.digest.as_str(), "SHA");
+    let digest = script.digest;
+    let program = Program::Script(Arc::new(script));
+    let ended = engine.run(&program, keys, arguments, host, &mut reply).expect("proper Lua");
+    let text = String::from_utf8_lossy(&reply.to_vec()).replace("\r\n", "|").replace(digest.as_str(), "SHA");
     (ended, text)
 }
 

@@ -31,7 +31,7 @@ use crate::command::table::Table;
 use crate::config::{ClientClass, Settings};
 use crate::limits::BACKGROUND_WORKERS_MAX;
 use crate::pubsub::{Hub, Monitors, OutboxLimits};
-use crate::script::Scripts;
+use crate::script::{Libraries, Scripts};
 use crate::store::{Store, StoreOptions, StoreStatistics};
 use crate::sync::{Arc, AtomicU64};
 use crate::txn::{Event, EventClass, EventOrder, Events};
@@ -58,6 +58,8 @@ pub struct Server {
     pub statistics: Statistics,
     /// The scripts that EVALSHA can name.
     pub scripts: Scripts,
+    /// The libraries of functions.
+    pub libraries: Libraries,
     /// The scripts that run now.
     pub running: Running,
     /// How much happens per second.
@@ -97,6 +99,7 @@ impl Server {
             pause: Pause::default(),
             statistics: Statistics::new(workers, commands),
             scripts: Scripts::default(),
+            libraries: Libraries::default(),
             running: Running::new(workers),
             rates: tick::Rates::default(),
             shutdown: Shutdown::default(),

@@ -85,7 +85,7 @@ impl Subject {
         // everywhere, but in Valkey the transaction is lost then.
         let name = &*self.full_name;
         !crate::run::is_newer_than("redis", self.row.since)
-            && !matches!(name, "client|reply" | "cluster|replicate" | "multi" | "watch")
+            && !matches!(name, "client|kill" | "client|reply" | "cluster|replicate" | "multi" | "watch")
             && !name.starts_with("command|getkeys")
     }
 

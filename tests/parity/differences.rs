@@ -79,6 +79,7 @@ pub const ALL: &[Difference] = &[
     valkey("client|kill", "argument 0 1 0", "Valkey's takes several ids"),
     valkey("client|list", "history", "Valkey does not list the fields that came with 7.2"),
     valkey("shutdown", "argument", "Valkey's has additional options, and groups them"),
+    redis("function|flush", "argument 0", NAMES),
     redis("script|flush", "argument 0", NAMES),
     valkey("script|debug", "arity", "Valkey's takes the debugger's name too"),
     valkey("script|*", "flags", "allowed with stale data in Valkey"),

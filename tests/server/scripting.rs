@@ -107,3 +107,29 @@ fn waiting_clients_are_served_by_scripts() {
     assert_eq!(waiting.read().texts(), ["list", "x"]);
     assert_eq!(client.run("LLEN list"), Value::Integer(0));
 }
+
+#[test]
+fn functions_are_called_on_every_worker_and_survive_a_dump() {
+    const LIBRARY: &str = "#!lua name=lib\n\
+        redis.register_function('put', function(keys, args) return redis.call('set', keys[1], args[1]) end)\n\
+        redis.register_function{function_name='look', flags={'no-writes'}, description='reads',\n\
+            callback=function(keys) return redis.call('get', keys[1]) end}";
+    let server = TestServer::start("threads 2");
+    let mut clients = [server.connect(), server.connect()];
+    assert_eq!(clients[0].command(&["FUNCTION", "LOAD", LIBRARY]), bulk("lib"));
+    for client in &mut clients {
+        assert_eq!(client.run("FCALL put 1 k v"), ok());
+        assert_eq!(client.run("FCALL_RO look 1 k"), bulk("v"));
+        let refused = "ERR Can not execute a script with write flag using *_ro command.";
+        assert_eq!(client.run("FCALL_RO put 1 k w"), error(refused));
+    }
+    assert_eq!(clients[1].command(&["FUNCTION", "LOAD", LIBRARY]), error("ERR Library 'lib' already exists"));
+    let replaced = LIBRARY.replace("'set'", "'append'");
+    assert_eq!(clients[1].command(&["FUNCTION", "LOAD", "REPLACE", &replaced]), bulk("lib"));
+    assert_eq!(clients[0].run("FCALL put 1 k w"), Value::Integer(2));
+    assert_eq!(clients[0].run("FUNCTION DELETE lib"), ok());
+    assert_eq!(clients[1].run("FCALL put 1 k v"), error("ERR Function not found"));
+    let failing = "#!lua name=bad\nwhile true do end";
+    let reply = clients[1].command(&["FUNCTION", "LOAD", failing]);
+    assert!(reply.text().contains("FUNCTION LOAD timeout"), "{reply:?}");
+}

@@ -22,6 +22,7 @@ const LAYERS: &[&[&str]] = &[
         "command/family/config",
         "command/family/connection",
         "command/family/debug",
+        "command/family/function",
         "command/family/info",
         "command/family/pubsub",
         "command/family/scripting",

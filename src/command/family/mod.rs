@@ -10,6 +10,8 @@ pub mod config;
 pub mod connection;
 #[cfg(feature = "server")]
 pub mod debug;
+#[cfg(feature = "server")]
+pub mod function;
 pub mod generic;
 #[cfg(feature = "server")]
 pub mod info;
@@ -46,6 +48,8 @@ pub static FAMILIES: &[&[Row]] = &[
     config::ROWS,
     #[cfg(feature = "server")]
     debug::ROWS,
+    #[cfg(feature = "server")]
+    function::ROWS,
     generic::ROWS,
     #[cfg(feature = "server")]
     info::ROWS,

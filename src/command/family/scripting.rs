@@ -9,7 +9,7 @@ use crate::command::scripting::{self, Plan};
 use crate::command::spec::{Argument, Categories, Flags, Group, Handler, KeyFlags, KeySpec, Row};
 use crate::command::{Context, help};
 use crate::resp::Reply;
-use crate::script::{Digest, Script};
+use crate::script::{Digest, Program, Script};
 use crate::server::running::Kill;
 use crate::sync::Arc;
 
@@ -207,19 +207,19 @@ fn plan_source(context: &mut Context<'_>, args: &Args<'_>, read_only: bool) -> R
     let source = args.at(1);
     let digest = Digest::of(source);
     if let Some(script) = context.server.scripts.get(&digest) {
-        return Ok(Plan { script, keys, read_only });
+        return Ok(Plan { program: Program::Script(script), keys, read_only });
     }
     let script = Arc::new(Script::with_digest(source, digest)?);
     scripting::engine(context)?.compile(&script)?;
     context.server.scripts.evaluate(script.clone());
-    Ok(Plan { script, keys, read_only })
+    Ok(Plan { program: Program::Script(script), keys, read_only })
 }
 
 fn plan_digest(context: &mut Context<'_>, args: &Args<'_>, read_only: bool) -> Result<Plan, CommandError> {
     let digest = Digest::named(args.at(1)).ok_or(NO_SCRIPT)?;
     let keys = keys_of(args)?;
     let script = context.server.scripts.get(&digest).ok_or(NO_SCRIPT)?;
-    Ok(Plan { script, keys, read_only })
+    Ok(Plan { program: Program::Script(script), keys, read_only })
 }
 
 fn script_debug(_: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
