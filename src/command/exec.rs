@@ -18,6 +18,7 @@ use super::scripting::{Outcome, Plan, Scripting};
 use super::spec::{Flags, Handler};
 use super::table::Command;
 use crate::resp::{Protocol, Reply};
+use crate::server::Server;
 use crate::server::statistics::BatchTimer;
 use crate::session::{Queue, Watched};
 use crate::store::Worker;
@@ -140,7 +141,7 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
                 if let Some(database) = selects(step, tx.databases()) {
                     tx.select(database);
                 }
-                protocol = speaks(step).unwrap_or(protocol);
+                protocol = speaks(&server, step).unwrap_or(protocol);
             }
             if outcome != Outcome::Done {
                 // The attempt has been abandoned with all that the steps before did.
@@ -278,8 +279,8 @@ fn selects(step: &Step<'_>, databases: usize) -> Option<usize> {
 }
 
 /// The protocol that the step changes to, if it is a HELLO that does: the replies behind it are written in that one.
-fn speaks(step: &Step<'_>) -> Option<Protocol> {
-    (*step.command.full_name == *"hello").then(|| protocol_after_hello(&step.args)).flatten()
+fn speaks(server: &Server, step: &Step<'_>) -> Option<Protocol> {
+    (*step.command.full_name == *"hello").then(|| protocol_after_hello(server, &step.args)).flatten()
 }
 
 /// Brings the steps' first keys nearer.

@@ -169,3 +169,14 @@ fn nothing_is_left_in_the_store_when_watchers_go() {
     drop(client);
     crate::harness::wait_until("the interest to go", || server.internal_keys() == 0);
 }
+
+#[test]
+fn a_hello_that_fails_leaves_the_replies_behind_it_as_they_were() {
+    let server = TestServer::start("");
+    let mut client = server.connect();
+    for request in ["MULTI", "HELLO 3 AUTH nobody wrong", "GET nothing", "HELLO 3", "GET nothing"] {
+        client.ask(request);
+    }
+    let replies = client.ask("EXEC");
+    assert!(replies.starts_with("*4|-WRONGPASS") && replies.contains("|$-1|") && replies.ends_with("|_"), "{replies}");
+}

@@ -532,14 +532,16 @@ fn auth(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> Comman
 
 /// Takes the client for `user` if the password is right. There is one user, `default`; without a password set, any will do.
 fn authenticate(context: &mut Context<'_>, user: &[u8], password: &[u8]) -> CommandResult {
-    let right = user == b"default"
-        && context.server.settings.password().is_none_or(|expected| equal_in_constant_time(&expected, password));
-    if !right {
+    if !are_right(context.server, user, password) {
         context.server.statistics.worker(context.session.client.worker).counters.acl_access_denied_auth.add(1);
         return Err(WRONG_PASSWORD);
     }
     context.session.authenticated = true;
     Ok(())
+}
+
+fn are_right(server: &Server, user: &[u8], password: &[u8]) -> bool {
+    user == b"default" && server.settings.password().is_none_or(|expected| equal_in_constant_time(&expected, password))
 }
 
 /// Whether the texts are equal, in a time that depends on their lengths only, so that nobody can guess a password byte by byte.
@@ -583,9 +585,11 @@ impl<'a> Hello<'a> {
     }
 }
 
-/// The protocol that a HELLO changes to, as far as its arguments tell: whether a password in it is right is not known here, and taken for granted.
-pub(crate) fn protocol_after_hello(args: &Args<'_>) -> Option<Protocol> {
-    Hello::parse(args).ok().and_then(|hello| hello.protocol)
+/// The protocol that a HELLO changes to, unless it fails.
+pub(crate) fn protocol_after_hello(server: &Server, args: &Args<'_>) -> Option<Protocol> {
+    let hello = Hello::parse(args).ok()?;
+    let is_let_in = hello.credentials.is_none_or(|(user, password)| are_right(server, user, password));
+    hello.protocol.filter(|_| is_let_in)
 }
 
 fn hello(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
