@@ -14,6 +14,7 @@ use super::blocking::{self, Waiter};
 use super::context::Context;
 use super::error::{CommandError, CommandResult};
 use super::exec;
+use super::family::tracking::tracked_keys;
 use super::scripting;
 use super::spec::{DataHandler, Flags, Handler};
 use super::table::Command;
@@ -23,7 +24,7 @@ use crate::pubsub::monitor_line;
 use crate::resp::{Batch, Mark, Reply};
 use crate::server::statistics::BatchTimer;
 use crate::server::{ClientInfo, Paused, Server};
-use crate::session::{Ending, Queue, QueueIsFull, ReplyMode, Session};
+use crate::session::{Caching, Ending, Queue, QueueIsFull, ReplyMode, Session};
 use crate::store::Worker;
 use crate::sync::Ordering;
 use crate::txn::{EventClass, RuntimeLimits, Transaction};
@@ -187,12 +188,25 @@ impl<'i> Slice<'_, 'i, '_> {
         let mut ran = 0;
         while ran < prepared.len() && wait.is_none() && reply.len() < limits::REPLY_BYTES_PAUSE {
             let group = match context.session.replies {
-                ReplyMode::On if !self.monitored && self.limits.events == EventClass::default() => {
+                ReplyMode::On
+                    if !self.monitored
+                        && !context.session.is_tracking
+                        && self.limits.events == EventClass::default() =>
+                {
                     self.group(position + ran, &prepared[ran..])
                 }
                 _ => 1,
             };
             let group = &prepared[ran..ran + group];
+            let tracked = match group[0].data() {
+                Some((command, _)) if context.session.is_tracking => {
+                    let args = self.arguments(position + ran);
+                    tracked_keys(context.server, context.session, command, &args)
+                }
+                _ => Vec::new(),
+            };
+            let (worker, client) = (context.session.client.worker, context.session.client.id);
+            context.server.remember_reads(worker, client, &tracked);
             let mark = reply.mark();
             let mut failed: SmallVec<[(usize, &'static str); 1]> = SmallVec::new();
             let done = tx.run(|tx| {
@@ -237,6 +251,8 @@ impl<'i> Slice<'_, 'i, '_> {
             }
             context.server.clients.wake(&tx.take_wakes());
             publish_events(context.server, context.worker, &context.session.client, &mut tx);
+            context.server.confirm_reads(worker, client, &tracked);
+            context.session.caching = Caching::No;
             deliver(context.session, reply);
             if self.monitored
                 && let Some((command, _)) = group[0].data()
@@ -337,6 +353,9 @@ impl<'i> Slice<'_, 'i, '_> {
             Handler::Container => Err(CommandError::wrong_arity(&command.full_name)),
         };
         finish(&mut context.session.replies, self.timer, command, result, mark, reply);
+        if context.session.multi.is_none() && !command.full_name.starts_with("client|") {
+            context.session.caching = Caching::No;
+        }
         if self.monitored {
             let args = self.arguments(position);
             show_to_monitors(context.server, &context.session.client, context.session.database(), command, &args);

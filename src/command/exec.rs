@@ -14,6 +14,7 @@ use super::context::Context;
 use super::dispatch::{publish_events, show_to_monitors};
 use super::error::{CommandError, CommandResult};
 use super::family::connection::protocol_after_hello;
+use super::family::tracking::tracked_keys;
 use super::scripting::{Outcome, Plan, Scripting};
 use super::spec::{Flags, Handler};
 use super::table::Command;
@@ -24,6 +25,7 @@ use crate::session::{Queue, Watched};
 use crate::store::Worker;
 use crate::sync::planted;
 use crate::txn::{Events, Interest, RuntimeLimits, Scratch, Transaction};
+use bytes::Bytes;
 use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
@@ -115,6 +117,13 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
     let mut pieces: Vec<Reply> = Vec::new();
     // How many events come before each command that runs after the commit.
     let mut events_before: Vec<usize> = Vec::new();
+    let tracked: Vec<Bytes> = match context.session.is_tracking {
+        true => {
+            steps.iter().flat_map(|step| tracked_keys(&server, context.session, step.command, &step.args)).collect()
+        }
+        false => Vec::new(),
+    };
+    server.remember_reads(worker, context.session.client.id, &tracked);
     let mut tx = Transaction::new(context.worker, context.scratch, database, limits);
     let mut outcome = Outcome::Done;
     let unchanged = tx.run(|tx| {
@@ -154,6 +163,8 @@ fn run(context: &mut Context<'_>, queue: &Queue, watched: &[Watched], reply: &mu
         true
     });
     server.clients.wake(&tx.take_wakes());
+    // Before it tells of its own writes, which take readers off the table.
+    server.confirm_reads(worker, context.session.client.id, &tracked);
     let events = if is_plain { None } else { tx.take_events() };
     publish_events(&server, context.worker, &context.session.client, &mut tx);
     drop(tx);

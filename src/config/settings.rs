@@ -175,6 +175,7 @@ pub struct Settings {
     // Values.
     pub list_max_listpack_size: Live<i32>,
     pub busy_reply_threshold_ms: Live<i64>,
+    pub tracking_table_max_keys: Live<u64>,
     // Observation.
     pub latency_tracking: Live<bool>,
     pub slowlog_log_slower_than_us: Live<i64>,

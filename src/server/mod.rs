@@ -23,7 +23,7 @@ pub use clients::{ClientInfo, Clients};
 pub use pause::{Pause, Paused};
 pub use shutdown::{Shutdown, ShutdownRequest};
 pub use statistics::Statistics;
-pub use tracking::{Trackers, Tracking};
+pub use tracking::{Mode, ReadMode, Trackers, Tracking};
 
 use bytes::Bytes;
 

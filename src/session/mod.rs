@@ -52,6 +52,16 @@ pub struct Blocked {
     pub is_wanted: bool,
 }
 
+/// Whether CLIENT CACHING concerns a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Caching {
+    /// No.
+    #[default]
+    No,
+    /// The next one.
+    Next,
+}
+
 /// What one client has chosen, and its state.
 pub struct Session {
     /// What other workers see of it.
@@ -64,6 +74,8 @@ pub struct Session {
     pub ending: Ending,
     /// Whether it is told of keys that change.
     pub is_tracking: bool,
+    /// Whether its next command is to be remembered, or not to be, against its tracking's rule.
+    pub caching: Caching,
     /// What others have to tell it.
     pub messages: Receiver,
     subscriptions: Subscriptions,
@@ -89,6 +101,7 @@ impl Session {
             replies: ReplyMode::On,
             ending: Ending::None,
             is_tracking: false,
+            caching: Caching::No,
             subscriptions: Subscriptions::default(),
             multi: None,
             watched: Vec::new(),

@@ -72,11 +72,24 @@ fn a_client_that_is_told_instead_and_leaves_is_missed() {
 }
 
 #[test]
-fn a_cache_kept_by_these_messages_is_never_wrong_for_long() {
+fn a_cache_kept_by_messages_about_all_keys_is_never_wrong_for_long() {
+    check_cache(&["BCAST"]);
+}
+
+#[test]
+fn a_cache_kept_by_messages_about_keys_read_is_never_wrong_for_long() {
+    check_cache(&[]);
+}
+
+fn check_cache(mode: &[&str]) {
     const KEYS: usize = 8;
     const WRITES: usize = 3000;
     let server = TestServer::start("threads 2");
-    let mut cacher = tracker(&server, &[]);
+    let mut cacher = server.connect();
+    cacher.run("HELLO 3");
+    assert_eq!(cacher.command(&[&["CLIENT", "TRACKING", "ON"], mode].concat()), ok());
+    // So that the writers' end is told in either mode.
+    assert_eq!(cacher.run("MGET done0 done1"), Value::Array(vec![Value::Null, Value::Null]));
     let mut cache: Vec<Option<String>> = vec![None; KEYS];
     std::thread::scope(|scope| {
         for writer in 0..2 {
@@ -86,7 +99,7 @@ fn a_cache_kept_by_these_messages_is_never_wrong_for_long() {
                 for number in 0..WRITES {
                     client.command(&["SET", &format!("key{}", number % KEYS), &format!("{writer} {number}")]);
                 }
-                client.command(&["RPUSH", "done", "x"]);
+                client.command(&["SET", &format!("done{writer}"), "x"]);
             });
         }
         let mut done = 0;
@@ -131,4 +144,69 @@ fn a_cache_kept_by_these_messages_is_never_wrong_for_long() {
             assert_eq!(&reader.command(&["GET", &format!("key{key}")]).text(), cached, "key{key}");
         }
     }
+}
+
+#[test]
+fn who_has_read_a_key_is_told_of_its_next_change_and_no_more() {
+    let server = TestServer::start("threads 2");
+    let (mut reader, mut other) = (server.connect(), server.connect());
+    reader.run("HELLO 3");
+    assert_eq!(reader.run("CLIENT TRACKING ON"), ok());
+    for (request, expected) in [
+        (
+            "CLIENT TRACKING ON OPTIN",
+            "-ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode.",
+        ),
+        (
+            "CLIENT TRACKING ON BCAST",
+            "-ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode.",
+        ),
+        ("CLIENT CACHING YES", "-ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode."),
+        ("CLIENT CACHING NO", "-ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode."),
+        ("CLIENT CACHING x", "-ERR syntax error"),
+        ("GET a", "_"),
+        ("MGET b c a", "*3|_|_|_"),
+    ] {
+        assert_eq!(reader.ask(request), expected, "{request}");
+    }
+    let info = other.run("INFO").text();
+    assert!(info.contains("tracking_total_keys:3\r\n") && info.contains("tracking_total_items:3\r\n"), "{info}");
+    other.run("MSET b 1 z 1");
+    assert_eq!(reader.read(), invalidate(&["b"]));
+    other.run("SET b 2");
+    other.run("SET c 1 PX 1");
+    assert_eq!(reader.read(), invalidate(&["c"]));
+    assert_eq!(reader.ask("SET a 1"), "+OK");
+    assert_eq!(reader.read(), invalidate(&["a"]));
+    for request in ["MULTI", "GET a", "SET a 2", "GET d", "EXEC"] {
+        reader.run(request);
+    }
+    assert_eq!(reader.read(), invalidate(&["a"]));
+    other.run("FLUSHALL");
+    assert_eq!(reader.read(), Value::Array(vec![bulk("invalidate"), Value::Null]));
+    // Only what is asked for.
+    reader.run("CLIENT TRACKING OFF");
+    assert_eq!(reader.ask("CLIENT TRACKING ON OPTIN"), "+OK");
+    reader.run("GET a");
+    assert_eq!(reader.ask("CLIENT CACHING YES"), "+OK");
+    assert_eq!(reader.run("CLIENT TRACKINGINFO").elements()[1].texts(), ["on", "optin", "caching-yes"]);
+    reader.run("GET b");
+    reader.run("GET c");
+    other.run("MSET a 1 b 1 c 1");
+    assert_eq!(reader.read(), invalidate(&["b"]));
+    reader.run("CLIENT TRACKING OFF");
+    assert_eq!(reader.ask("CLIENT TRACKING ON OPTOUT NOLOOP"), "+OK");
+    reader.run("GET a");
+    assert_eq!(reader.ask("CLIENT CACHING NO"), "+OK");
+    reader.run("GET b");
+    assert_eq!(reader.ask("SET a 1"), "+OK");
+    reader.run("GET a");
+    other.run("MSET b 1 a 1");
+    assert_eq!(reader.read(), invalidate(&["a"]));
+    // Not more keys than the setting says.
+    other.run("CONFIG SET tracking-table-max-keys 1");
+    reader.run("GET x");
+    assert_eq!(reader.ask("GET y"), "_");
+    let forgotten = reader.read();
+    assert!(forgotten == invalidate(&["x"]) || forgotten == invalidate(&["y"]), "{forgotten:?}");
 }

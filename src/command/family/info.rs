@@ -346,9 +346,10 @@ fn statistics(context: &Context<'_>, text: &mut Text) {
         ("active_defrag_key_misses", "0"),
         ("total_active_defrag_time", "0"),
         ("current_active_defrag_time", "0"),
-        ("tracking_total_keys", "0"),
-        ("tracking_total_items", "0"),
     ]);
+    let (keys, items) = server.trackers.remembered();
+    text.line("tracking_total_keys", keys);
+    text.line("tracking_total_items", items);
     text.line("tracking_total_prefixes", server.trackers.counts().1);
     text.lines(&[("unexpected_error_replies", "0")]);
     text.line("total_error_replies", totals.error_replies);

@@ -29,7 +29,7 @@ pub mod string;
 pub mod transaction;
 
 #[cfg(feature = "server")]
-mod tracking;
+pub mod tracking;
 
 #[cfg(test)]
 mod testing;

@@ -7,32 +7,58 @@ use bytes::Bytes;
 use crate::command::Context;
 use crate::command::args::Args;
 use crate::command::error::{CommandError, CommandResult};
+use crate::command::keys::find_keys;
+use crate::command::spec::Flags;
+use crate::command::table::Command;
 use crate::limits::TRACKING_PREFIXES_MAX;
 use crate::resp::Reply;
-use crate::server::{Server, Tracking};
+use crate::server::{Mode, ReadMode, Server, Tracking};
+use crate::session::{Caching, Session};
 
 /// The client that is told instead of this one: 0 where it is told itself, -1 where it does not track.
 pub fn redirection(server: &Server, client: u64) -> i64 {
     server.trackers.of(client).map_or(-1, |tracking| tracking.redirect.unwrap_or(0) as i64)
 }
 
+/// The keys that a client which tracks reads by this command, to be remembered.
+pub fn tracked_keys(server: &Server, session: &Session, command: &Command, args: &Args<'_>) -> Vec<Bytes> {
+    let tracking = server.trackers.of(session.client.id);
+    let is_chosen = session.caching == Caching::Next;
+    let is_remembered = match tracking.map(|tracking| tracking.mode.clone()) {
+        Some(Mode::Reads(ReadMode::All)) => true,
+        Some(Mode::Reads(ReadMode::OptIn)) => is_chosen,
+        Some(Mode::Reads(ReadMode::OptOut)) => !is_chosen,
+        Some(Mode::Broadcast(_)) | None => false,
+    };
+    if !is_remembered || !command.row.flags.has(Flags::READONLY) {
+        return Vec::new();
+    }
+    let keys = find_keys(command.row, args).unwrap_or_default();
+    keys.iter().map(|key| Bytes::copy_from_slice(args.at(key.index))).collect()
+}
+
 /// CLIENT CACHING.
-pub fn client_caching(context: &mut Context<'_>, args: &Args<'_>, _reply: &mut Reply) -> CommandResult {
-    if !context.session.is_tracking {
+pub fn client_caching(context: &mut Context<'_>, args: &Args<'_>, reply: &mut Reply) -> CommandResult {
+    let tracking = context.server.trackers.of(context.session.client.id);
+    let Some(tracking) = tracking else {
         return Err(CommandError::err(
             "CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled",
         ));
+    };
+    if args.is(2, "yes") {
+        if tracking.mode != Mode::Reads(ReadMode::OptIn) {
+            return Err(CommandError::err("CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode."));
+        }
+    } else if args.is(2, "no") {
+        if tracking.mode != Mode::Reads(ReadMode::OptOut) {
+            return Err(CommandError::err("CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode."));
+        }
+    } else {
+        return Err(CommandError::SYNTAX);
     }
-    // Neither mode goes together with broadcasting.
-    Err(match () {
-        () if args.is(2, "yes") => {
-            CommandError::err("CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.")
-        }
-        () if args.is(2, "no") => {
-            CommandError::err("CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.")
-        }
-        () => CommandError::SYNTAX,
-    })
+    context.session.caching = Caching::Next;
+    reply.ok();
+    Ok(())
 }
 
 /// The options of CLIENT TRACKING.
@@ -93,10 +119,15 @@ impl<'a> Options<'a> {
             () if self.opt_in && self.opt_out => {
                 Err(CommandError::err("You can't specify both OPTIN mode and OPTOUT mode"))
             }
-            () if !self.broadcasts => {
-                Err(CommandError::err("this version tracks keys in the BCAST mode only: CLIENT TRACKING ON BCAST"))
-            }
             () => Ok(()),
+        }
+    }
+
+    fn read_mode(&self) -> ReadMode {
+        match () {
+            () if self.opt_in => ReadMode::OptIn,
+            () if self.opt_out => ReadMode::OptOut,
+            () => ReadMode::All,
         }
     }
 
@@ -133,11 +164,30 @@ pub fn client_tracking(context: &mut Context<'_>, args: &Args<'_>, reply: &mut R
     let client = context.session.client.id;
     if args.is(2, "on") {
         options.check()?;
-        let mut prefixes = context.server.trackers.of(client).map(|before| before.prefixes.clone()).unwrap_or_default();
-        options.add_prefixes(&mut prefixes)?;
+        let before = context.server.trackers.of(client);
+        let was_broadcasting = before.as_ref().map(|before| matches!(before.mode, Mode::Broadcast(_)));
+        if was_broadcasting.is_some_and(|was| was != options.broadcasts) {
+            return Err(CommandError::err(
+                "You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode.",
+            ));
+        }
+        let mode = if options.broadcasts {
+            let mut prefixes: BTreeSet<Bytes> =
+                before.iter().flat_map(|before| before.mode.prefixes().cloned()).collect();
+            options.add_prefixes(&mut prefixes)?;
+            Mode::Broadcast(prefixes)
+        } else {
+            let read_mode = options.read_mode();
+            if before.is_some_and(|before| before.mode != Mode::Reads(read_mode)) {
+                return Err(CommandError::err(
+                    "You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode.",
+                ));
+            }
+            Mode::Reads(read_mode)
+        };
         let Options { redirect, no_loop, .. } = options;
         context.session.is_tracking = true;
-        context.server.track(Tracking { client, redirect, no_loop, prefixes, ..Tracking::default() });
+        context.server.track(Tracking { client, redirect, no_loop, mode, redirect_is_broken: Default::default() });
         // From here on no commit goes unnoticed that began before.
         drop(context.worker.hold_gate());
     } else if args.is(2, "off") {
@@ -157,9 +207,17 @@ pub fn client_trackinginfo(context: &mut Context<'_>, _args: &Args<'_>, reply: &
     let flags: Vec<&str> = match &tracking {
         None => vec!["off"],
         Some(tracking) => {
-            let optional = [(tracking.no_loop, "noloop"), (tracking.is_broken(), "broken_redirect")];
-            let set = optional.iter().filter(|(set, _)| *set).map(|(_, flag)| *flag);
-            ["on", "bcast"].into_iter().chain(set).collect()
+            let caching = context.session.caching == Caching::Next;
+            let optional = [
+                (matches!(tracking.mode, Mode::Broadcast(_)), "bcast"),
+                (tracking.mode == Mode::Reads(ReadMode::OptIn), "optin"),
+                (caching && tracking.mode == Mode::Reads(ReadMode::OptIn), "caching-yes"),
+                (tracking.mode == Mode::Reads(ReadMode::OptOut), "optout"),
+                (caching && tracking.mode == Mode::Reads(ReadMode::OptOut), "caching-no"),
+                (tracking.no_loop, "noloop"),
+                (tracking.is_broken(), "broken_redirect"),
+            ];
+            std::iter::once("on").chain(optional.iter().filter(|(set, _)| *set).map(|(_, flag)| *flag)).collect()
         }
     };
     reply.map(3);
@@ -169,7 +227,7 @@ pub fn client_trackinginfo(context: &mut Context<'_>, _args: &Args<'_>, reply: &
     reply.bulk(b"redirect");
     reply.integer(redirection(context.server, client));
     reply.bulk(b"prefixes");
-    let prefixes: Vec<&Bytes> = tracking.iter().flat_map(|tracking| &tracking.prefixes).collect();
+    let prefixes: Vec<&Bytes> = tracking.iter().flat_map(|tracking| tracking.mode.prefixes()).collect();
     reply.array(prefixes.len());
     prefixes.iter().for_each(|prefix| reply.bulk(prefix));
     Ok(())

@@ -69,8 +69,14 @@ const SETTINGS: &[Setting] = &[
         .no_effect(OTHER_TYPES),
     Setting::yes_no("vset-force-single-threaded-execution", "no", "Whether vector sets use one thread.")
         .no_effect(OTHER_TYPES),
-    Setting::integer("tracking-table-max-keys", 0, i64::MAX, "1000000", "Keys remembered for client-side caching.")
-        .no_effect("This version has no client-side caching."),
+    Setting::integer(
+        "tracking-table-max-keys",
+        0,
+        i64::MAX,
+        "1000000",
+        "Keys remembered for client-side caching; 0 for any number.",
+    )
+    .publish(|settings, value| settings.tracking_table_max_keys.set(value.number() as u64)),
     Setting::integer("busy-reply-threshold", 0, i64::MAX, "5000", "Milliseconds after which a script may be ended.")
         .alias("lua-time-limit")
         .publish(|settings, value| settings.busy_reply_threshold_ms.set(value.number())),
