@@ -539,5 +539,6 @@ impl Drop for Connection {
             server.monitors.remove(&client.outbox);
         }
         server.clients.remove(self.session.client.id);
+        self.session.messages.close();
     }
 }

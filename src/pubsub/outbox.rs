@@ -253,6 +253,12 @@ impl Receiver {
         !self.is_empty()
     }
 
+    /// Closes the outbox and frees what waits: its owner has gone, and others may hold on to it for a while.
+    pub fn close(&mut self) {
+        self.outbox.close();
+        while self.next().is_some() {}
+    }
+
     fn next(&mut self) -> Option<Bytes> {
         if self.taken.first.is_null() {
             self.taken = self.outbox.take();
@@ -299,6 +305,18 @@ mod tests {
         let mut reply = Reply::new(protocol);
         let more = receiver.deliver(&mut reply, bytes_max);
         (String::from_utf8(reply.to_vec()).expect("text"), more)
+    }
+
+    #[test]
+    fn what_waits_is_freed_when_its_owner_goes_though_others_know_the_outbox() {
+        let (outbox, mut receiver, _wakes) = outbox();
+        let message = Bytes::from(vec![b'x'; 100]);
+        assert_eq!(outbox.push(message.clone(), UNLIMITED), Placed::Waiting);
+        assert!(!message.is_unique());
+        receiver.close();
+        assert!(message.is_unique());
+        assert_eq!(outbox.push(message.clone(), UNLIMITED), Placed::Closing);
+        assert!(message.is_unique());
     }
 
     #[test]
