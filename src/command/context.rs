@@ -53,7 +53,7 @@ impl Context<'_> {
 
     /// Serves all clients that wait for a key which has a value that they can take, after something that gave many keys other values at once.
     pub fn serve_all_waiting(&mut self, limits: RuntimeLimits) {
-        for (database, key) in databases::keys_of_interest(self.worker, |_| true) {
+        for (database, key) in databases::keys_of_interest(self.worker) {
             let mut tx = Transaction::new(self.worker, self.scratch, database, limits);
             tx.run(|tx| {
                 let id = tx.open(&key);

@@ -3,21 +3,13 @@
 use std::ffi::c_int;
 
 use super::lua::{Lua, Returns};
-use super::run::Run;
+use super::run::set_functions;
 
 /// Pushes the module's table.
 pub(super) fn push(lua: Lua) {
     lua.push_table(0, 12);
     let table = lua.top();
-    macro_rules! functions {
-        ($($name:literal = $function:expr),* $(,)?) => {
-            $(
-                lua.push_function::<Run, _>(0, $function);
-                lua.set_field(table, $name);
-            )*
-        };
-    }
-    functions! {
+    set_functions! { lua, table,
         "tobit" = |lua| give(lua, integer(lua, 1)),
         "bnot" = |lua| give(lua, !integer(lua, 1)),
         "bswap" = |lua| give(lua, integer(lua, 1).swap_bytes()),

@@ -5,7 +5,7 @@
 use std::ffi::c_int;
 
 use super::lua::{Kind, Lua, Raised, Returns};
-use super::run::{Run, buffer_of, check_output, json_settings};
+use super::run::{buffer_of, check_output, json_settings, set_functions};
 
 /// Depth of tables and of texts, unless a script sets another.
 const DEPTH_DEFAULT: i64 = 1000;
@@ -52,15 +52,7 @@ impl Default for Settings {
 pub(super) fn push(lua: Lua) {
     lua.push_table(0, 14);
     let table = lua.top();
-    macro_rules! functions {
-        ($($name:literal = $function:expr),* $(,)?) => {
-            $(
-                lua.push_function::<Run, _>(0, $function);
-                lua.set_field(table, $name);
-            )*
-        };
-    }
-    functions! {
+    set_functions! { lua, table,
         "encode" = encode,
         "decode" = decode,
         "encode_sparse_array" = encode_sparse_array,

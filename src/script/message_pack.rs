@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use super::lua::{Kind, Lua, Raised, Returns};
-use super::run::{Run, buffer_of, check_output};
+use super::run::{buffer_of, check_output, set_functions};
 
 /// Tables nested deeper are packed as nil.
 const NESTING_MAX: usize = 16;
@@ -12,14 +12,12 @@ const NESTING_MAX: usize = 16;
 pub(super) fn push(lua: Lua) {
     lua.push_table(0, 8);
     let table = lua.top();
-    lua.push_function::<Run, _>(0, pack);
-    lua.set_field(table, "pack");
-    lua.push_function::<Run, _>(0, |lua| unpack(lua, 0, None));
-    lua.set_field(table, "unpack");
-    lua.push_function::<Run, _>(0, unpack_one);
-    lua.set_field(table, "unpack_one");
-    lua.push_function::<Run, _>(0, unpack_limit);
-    lua.set_field(table, "unpack_limit");
+    set_functions! { lua, table,
+        "pack" = pack,
+        "unpack" = |lua| unpack(lua, 0, None),
+        "unpack_one" = unpack_one,
+        "unpack_limit" = unpack_limit,
+    }
     for (name, text) in [
         ("_NAME", "cmsgpack"),
         ("_VERSION", "lua-cmsgpack 0.4.0"),

@@ -2,7 +2,7 @@
 
 use super::library::{BAD_NAME, is_name};
 use super::lua::{Kind, Lua, Raised, Returns};
-use super::run::{Registered, Run, run_of};
+use super::run::{Registered, Run, run_of, set_functions};
 use super::{Abort, Digest, Failure, FunctionFacts, Header, LogLevel, replies, text};
 use crate::command::args::Args;
 use crate::limits::{LIBRARY_LOAD_BREATHS_MAX, SCRIPT_CALLS_PER_BREATH, SCRIPT_INSTRUCTIONS_PER_BREATH};
@@ -46,15 +46,7 @@ pub(super) fn push_for_loading(lua: Lua) {
 pub(super) fn push(lua: Lua) {
     lua.push_table(0, 32);
     let table = lua.top();
-    macro_rules! functions {
-        ($($name:literal = $function:expr),* $(,)?) => {
-            $(
-                lua.push_function::<Run, _>(0, $function);
-                lua.set_field(table, $name);
-            )*
-        };
-    }
-    functions! {
+    set_functions! { lua, table,
         "call" = |lua| call(lua, true),
         "pcall" = |lua| call(lua, false),
         "error_reply" = error_reply,

@@ -8,6 +8,17 @@ use super::{Abort, FunctionFacts, Host, json};
 use crate::random::Drand48;
 use crate::resp::{Protocol, Reply};
 
+/// Sets fields of the table at an index to functions of a module.
+macro_rules! set_functions {
+    ($lua:expr, $table:expr, $($name:literal = $function:expr),* $(,)?) => {
+        $(
+            $lua.push_function::<$crate::script::run::Run, _>(0, $function);
+            $lua.set_field($table, $name);
+        )*
+    };
+}
+pub(super) use set_functions;
+
 /// The engine's part of a state's [`Shared`].
 pub(super) struct Run {
     /// What the script runs on. Set while one runs, and only used by the functions that it calls.

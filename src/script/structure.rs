@@ -5,7 +5,7 @@
 use std::ffi::c_int;
 
 use super::lua::{Lua, Raised, Returns};
-use super::run::{Run, buffer_of};
+use super::run::{buffer_of, set_functions};
 
 /// The widest integer a format may ask for, in bytes.
 const INTEGER_BYTES_MAX: usize = 32;
@@ -16,12 +16,7 @@ const NATIVE_ALIGNMENT: usize = 8;
 pub(super) fn push(lua: Lua) {
     lua.push_table(0, 3);
     let table = lua.top();
-    lua.push_function::<Run, _>(0, pack);
-    lua.set_field(table, "pack");
-    lua.push_function::<Run, _>(0, unpack);
-    lua.set_field(table, "unpack");
-    lua.push_function::<Run, _>(0, size);
-    lua.set_field(table, "size");
+    set_functions! { lua, table, "pack" = pack, "unpack" = unpack, "size" = size }
 }
 
 /// One option of a format.
