@@ -120,6 +120,9 @@ pub const CLAIM_PATIENCE: u32 = if cfg!(caswell_loom) { 0 } else { pick(64, 1) a
 /// Bytes that must have become free before memory is given back to the system.
 pub const TRIM_BYTES_MIN: u64 = 16 * 1024 * 1024;
 
+/// Further looks at which memory is given back after much of it has become free.
+pub const TRIM_REPEATS: u32 = 4;
+
 /// Threads that have a slot of their own in the allocator's count; the others share one.
 pub const ALLOCATION_SLOTS: usize = 256;
 

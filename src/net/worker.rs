@@ -158,7 +158,11 @@ async fn take_connections(worker: Rc<Worker>, mut accepted: mpsc::Receiver<Accep
 
 /// Calls the store's housekeeping ten times a second, in small steps with connections served in between.
 async fn keep_house(worker: Rc<Worker>) {
-    let mut interval = tokio::time::interval(Duration::from_millis(limits::HOUSEKEEPING_INTERVAL_MS));
+    let period = Duration::from_millis(limits::HOUSEKEEPING_INTERVAL_MS);
+    // The workers take turns: the allocator lets one thread at a time give memory back, and turns others away.
+    let workers = worker.load.len() as u32;
+    let first = tokio::time::Instant::now() + period * worker.index as u32 / workers;
+    let mut interval = tokio::time::interval_at(first, period);
     interval.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut trim = Trim::default();
     loop {

@@ -13,7 +13,7 @@ use std::cell::Cell;
 use crossbeam_utils::CachePadded;
 use mimalloc::MiMalloc;
 
-use crate::limits::{ALLOCATION_SLOTS, TRIM_BYTES_MIN};
+use crate::limits::{ALLOCATION_SLOTS, TRIM_BYTES_MIN, TRIM_REPEATS};
 use crate::sync::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 /// mimalloc with a count. Installed by `main.rs` only: tests and benches of the library run without.
@@ -129,17 +129,24 @@ pub fn note_peak() -> u64 {
 pub struct Trim {
     /// The most bytes in use since memory was given back last.
     highest: u64,
+    /// How many of the next looks give memory back again: the allocator lets only one thread at a time do so, and another may have been at it.
+    again: u32,
 }
 
 impl Trim {
     /// Looks at the bytes in use. O(threads); O(pages of the thread) if much has become free.
     pub fn tick(&mut self) {
         let used = used();
-        if used + (self.highest / 8).max(TRIM_BYTES_MIN) > self.highest {
+        if used + (self.highest / 8).max(TRIM_BYTES_MIN) <= self.highest {
+            self.highest = used;
+            self.again = TRIM_REPEATS;
+        } else {
             self.highest = self.highest.max(used);
-            return;
+            if self.again == 0 {
+                return;
+            }
+            self.again -= 1;
         }
-        self.highest = used;
         // SAFETY: the function may be called at any time from any thread; it looks at the thread's own pages.
         unsafe { libmimalloc_sys::mi_collect(true) };
     }
